@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, IndiaAI Inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The probe: programs that answer, fail, hang or do not exist, and a PCI bus made of files."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_probe
+
+
+@pytest.fixture(name="program")
+def _program(tmp_path):
+    def make(body):
+        path = tmp_path / "nvidia-smi"
+        path.write_text("#!/bin/sh\n" + body)
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def test_output_and_exit_code(program):
+    result = _gpu_probe.run_nvidia_smi(program('echo "args: $*"; echo no >&2; exit 9'), 10)
+    assert result == {
+        "found": True, "rc": 9, "stdout": "args: -q -x\n", "stderr": "no\n", "timed_out": False, "timeout": 10,
+    }
+
+
+def test_no_program():
+    assert _gpu_probe.run_nvidia_smi(None, 10)["found"] is False
+
+
+def test_a_program_that_cannot_start(tmp_path):
+    result = _gpu_probe.run_nvidia_smi(str(tmp_path), 10)
+    assert result["found"] is True and result["rc"] == -1 and result["stderr"]
+
+
+def alive(pid):
+    """Whether the process runs; a zombie does not."""
+    try:
+        with open("/proc/{0}/stat".format(pid), encoding="utf-8") as stream:
+            return stream.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def test_a_program_that_hangs_is_killed_with_its_children(program, tmp_path):
+    children = tmp_path / "pids"
+    started = time.monotonic()
+    result = _gpu_probe.run_nvidia_smi(
+        program('trap "" TERM; echo partial; sleep 300 & echo "$! $$" > {0}; wait; sleep 300'.format(children)), 1
+    )
+    assert time.monotonic() - started < 10
+    assert result["timed_out"] is True and result["rc"] is None
+    deadline = time.monotonic() + 5
+    pids = [int(word) for word in children.read_text().split()]
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(pids) == 2 and not [pid for pid in pids if alive(pid)]
+
+
+def test_pci(tmp_path):
+    for name, vendor, pci_class in [
+        ("0000:53:00.0", "0x10de", "0x030200"),
+        ("0000:54:00.0", "0x10de", "0x030200"),
+        ("0000:07:00.0", "0x10de", "0x068000"),
+        ("0000:00:02.0", "0x8086", "0x030000"),
+    ]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vendor").write_text(vendor + "\n")
+        (tmp_path / name / "class").write_text(pci_class + "\n")
+    (tmp_path / "0000:99:00.0").mkdir()
+    assert _gpu_probe.count_pci_gpus(str(tmp_path)) == 2
+    assert _gpu_probe.count_pci_gpus(str(tmp_path / "missing")) is None
+
+
+def test_cgroups_of_processes_that_are_gone_are_left_out(tmp_path):
+    (tmp_path / "12").mkdir()
+    (tmp_path / "12" / "cgroup").write_text("0::/x\n")
+    assert _gpu_probe.cgroups([12, 13], str(tmp_path)) == {12: "0::/x\n"}
+    assert os.getpid() in _gpu_probe.cgroups([os.getpid()])
+
+
+def test_driver_loaded(tmp_path):
+    assert _gpu_probe.driver_loaded(str(tmp_path)) is True
+    assert _gpu_probe.driver_loaded(str(tmp_path / "version")) is False
