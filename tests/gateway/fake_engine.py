@@ -139,7 +139,7 @@ class FakeEngine:
         method, path, _version = first.split(" ", 2)
         headers = {}
         for line in filter(None, rest):
-            name, _, value = line.partition(":")
+            name, _colon, value = line.partition(":")
             headers[name.lower()] = value.strip()
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         return Request(number, method, path, headers, body)

@@ -23,7 +23,7 @@ def raw_exchange(gateway, data: bytes, tcp: bool = True) -> bytes:
     try:
         while piece := connection.sock.recv(65536):
             received += piece
-            head, _, rest = received.partition(b"\r\n\r\n")
+            head, _blank, rest = received.partition(b"\r\n\r\n")
             length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
             if length and len(rest) >= int(length[0].split(b":")[1]):
                 break
@@ -165,7 +165,7 @@ def test_H5_reset_of_a_reused_connection_is_retried_once(gateway, engine, how):
 
     engine.use(dies_when_reused)
     # Whichever idle connection the pool hands out: use them until it is the one.
-    for _ in range(20):
+    for _unused in range(20):
         assert gateway.chat().status == 200
         if first in [request.connection for request in engine.requests]:
             break
@@ -320,7 +320,7 @@ def test_admission_limit_of_a_model(own_gateway, engine):
 
     engine.use(waits)
     results = []
-    threads = [in_background(lambda: results.append(gateway.chat())) for _ in range(2)]
+    threads = [in_background(lambda: results.append(gateway.chat())) for _unused in range(2)]
     until(lambda: gateway.ready()["in_flight"] == 2, 3)
     refused = gateway.chat()
     assert refused.status == 503 and refused.error()["code"] == "overloaded" and refused.headers["retry-after"] == "1"

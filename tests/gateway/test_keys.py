@@ -21,7 +21,7 @@ def status_of(gateway, secret):
 
 
 def test_X1_format_and_entropy():
-    keys = {keyformat.generate() for _ in range(200)}
+    keys = {keyformat.generate() for _unused in range(200)}
     assert len(keys) == 200
     for key in keys:
         assert key.startswith("sk-ind-") and len(key) == 45 and keyformat.well_formed(key)

@@ -36,7 +36,7 @@ def test_D1_wal_version_and_mode(tmp_path):
 
 
 def test_D1_writers_of_two_processes_worth_of_connections_do_not_fail(tmp_path):
-    stores = [SqliteUsageStore(tmp_path / "usage.db") for _ in range(4)]
+    stores = [SqliteUsageStore(tmp_path / "usage.db") for _unused in range(4)]
     failures = []
 
     def write(store):
@@ -140,7 +140,7 @@ def test_D4_kill_9_loses_at_most_one_second(own_gateway, engine):
                 return
             sent.append((time.monotonic(), found.headers["x-request-id"]))
 
-    threads = [in_background(load) for _ in range(2)]
+    threads = [in_background(load) for _unused in range(2)]
     time.sleep(1.5)
     killed = time.monotonic()
     gateway.kill()
@@ -157,7 +157,7 @@ def test_D4_kill_9_loses_at_most_one_second(own_gateway, engine):
 def test_clean_stop_loses_nothing(own_gateway):
     gateway = own_gateway()
     gateway.key()
-    ids = {gateway.chat().headers["x-request-id"] for _ in range(20)}
+    ids = {gateway.chat().headers["x-request-id"] for _unused in range(20)}
     assert gateway.stop() == 0
     assert ids <= {found["request_id"] for found in gateway.usage()}
 
@@ -166,11 +166,11 @@ def test_D5_unwritable_database_requests_go_on(own_gateway):
     gateway = own_gateway()
     gateway.key()
     gateway.chat()
-    until(lambda: gateway.usage(), 2)
+    until(gateway.usage, 2)
     with sqlite3.connect(gateway.state / "usage.db", isolation_level=None) as lock:
         lock.execute("BEGIN EXCLUSIVE")  # longer than the writer's busy time-out
         began = time.monotonic()
-        assert [gateway.chat().status for _ in range(5)] == [200] * 5
+        assert [gateway.chat().status for _unused in range(5)] == [200] * 5
         assert time.monotonic() - began < 3
         until(lambda: gateway.ready()["usage"]["failing"], 8)
         assert gateway.request("GET", "/ready", key=None).status == 200

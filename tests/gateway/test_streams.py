@@ -143,7 +143,8 @@ def test_S12_end_without_done_is_truncated(gateway, engine):
 
 
 def test_S13_unknown_fields_pass_byte_for_byte(gateway, engine):
-    odd = b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\\"a\\": 1.0"}}],"reasoning_content":"\\u0928"},"logprobs":{"x":-1e-7}}],   "z":[ ]}\n\n'
+    odd = (b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\\"a\\": 1.0"}}],'
+           b'"reasoning_content":"\\u0928"},"logprobs":{"x":-1e-7}}],   "z":[ ]}\n\n')
     engine.use(streamed([OPENING, odd, odd, DONE]))
     assert gateway.chat(stream=True).body == OPENING + odd + odd + DONE
 
@@ -175,7 +176,7 @@ def test_S16_slow_reader_keeps_memory_flat(gateway, engine):
     async def flood(_request, wire):
         await wire.raw(STREAM_HEAD)
         block = delta("x" * 8000) * 8
-        for _ in range(4000):  # 256 MB, if nobody stops it
+        for _unused in range(4000):  # 256 MB, if nobody stops it
             await wire.chunk(block)
             sent.append(len(block))
 
@@ -360,7 +361,7 @@ def test_H7_301_concurrent_streams(own_gateway, engine):
 
     engine.use(waits)
     opened = [gateway.open("POST", "/v1/chat/completions", {"model": "demo", "messages": [], "stream": True}, timeout=20)
-              for _ in range(301)]
+              for _unused in range(301)]
     assert gateway.ready()["in_flight"] == 301
     release.set()
     assert all(response.read().endswith(DONE) for _connection, response in opened)

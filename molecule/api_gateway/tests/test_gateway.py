@@ -125,7 +125,7 @@ def test_no_secret_is_where_it_does_not_belong(host):
 def test_the_gateway_comes_back_with_its_keys_and_rows(host):
     before = len(rows(host))
     host.check_output(f"docker restart {CONTAINER}")
-    for _ in range(60):
+    for _unused in range(60):
         if host.run("runuser -u www-data -- python3 -c %s GET /ready '' ''", CLIENT).stdout.startswith("[200"):
             break
         time.sleep(0.5)

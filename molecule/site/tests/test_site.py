@@ -59,7 +59,7 @@ def test_a_long_stream_outlives_docker_inferctl_and_a_second_run(site):
     key = site.run("cat", f"{site.plan['paths']['engines']}/{site.engine['slug']}.key").strip()
     body = chat(45000, stream_options={"include_usage": True})
     started, before = site.engine_started(), site.run("cat", site.plan["paths"]["benchmarks"] + "/before.json")
-    beside = [streams.Background(site.address, 443, chat(60000), key=site.key, tls=site.certificate, timeout=600) for _ in range(5)]
+    beside = [streams.Background(site.address, 443, chat(60000), key=site.key, tls=site.certificate, timeout=600) for _unused in range(5)]
     stream = streams.Background(site.address, 443, body, key=site.key, tls=site.certificate, timeout=600)
     assert stream.started()
     site.run("systemctl", "restart", "docker")

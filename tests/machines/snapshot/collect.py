@@ -141,7 +141,7 @@ def firewall():
         if not text or text.startswith("#") or text == "}":
             continue
         if text.endswith("{"):
-            chain = text.rstrip(" {") if text.startswith("table") else f"{chain.split(' / ')[0]} / {text.rstrip(' {')}"
+            chain = text.rstrip(" {") if text.startswith("table") else f"{chain.split(' / ', maxsplit=1)[0]} / {text.rstrip(' {')}"
         yield f"firewall:{chain} | {text}", "present"
 
 

@@ -48,7 +48,7 @@ def bearer(value: bytes) -> str | None:
     """The token of ``Authorization: Bearer TOKEN``; None for anything else, of any bytes and length."""
     if len(value) > 512:
         return None
-    scheme, _, token = value.partition(b" ")
+    scheme, _space, token = value.partition(b" ")
     if scheme.lower() != b"bearer":
         return None
     try:

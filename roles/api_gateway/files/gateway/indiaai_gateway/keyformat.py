@@ -28,7 +28,7 @@ def _checksum(body: str) -> str:
     """CRC-32 of the text as six base-62 characters."""
     value = zlib.crc32(body.encode("ascii"))
     digits = []
-    for _ in range(CHECKSUM_LENGTH):
+    for _unused in range(CHECKSUM_LENGTH):
         value, digit = divmod(value, 62)
         digits.append(ALPHABET[digit])
     return "".join(reversed(digits))
@@ -36,7 +36,7 @@ def _checksum(body: str) -> str:
 
 def generate() -> str:
     """A new key from the operating system's random source."""
-    body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
+    body = PREFIX + "".join(secrets.choice(ALPHABET) for _unused in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
 

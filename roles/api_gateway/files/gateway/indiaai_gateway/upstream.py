@@ -85,4 +85,3 @@ class _Reused:
 async def _note_reuse(_session: object, context: Any, _params: object) -> None:
     if context.trace_request_ctx is not None:
         context.trace_request_ctx.value = True
-

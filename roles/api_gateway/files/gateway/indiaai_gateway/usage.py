@@ -85,7 +85,7 @@ class UsageWriter:
             # A row the database cannot even bind would block the queue for ever.
             log.exception("usage batch not written", rows=len(batch))
             refused = len(batch)
-        for _ in batch:
+        for _unused in batch:
             self._queue.popleft()
         if refused:
             self.refused += refused
