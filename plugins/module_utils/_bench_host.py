@@ -148,7 +148,8 @@ def read_gpu_memory(program: str | None, seconds: float = 15.0) -> dict:
         return {}
     command = [program, "--query-gpu=uuid,memory.total,memory.free", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds, check=False)
+        # Used where there is no AnsibleModule, so not through run_command().
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds, check=False)  # pylint: disable=ansible-bad-function
     except (OSError, subprocess.SubprocessError):
         return {}
     return parse_gpu_memory(done.stdout.decode("utf-8", "replace")) if done.returncode == 0 else {}

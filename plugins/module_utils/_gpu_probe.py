@@ -35,7 +35,8 @@ def run_nvidia_smi(program, timeout):
         return result
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            process = subprocess.Popen(
+            # Used where there is no AnsibleModule, so not through run_command().
+            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [program, "-q", "-x"],
                 stdin=subprocess.DEVNULL,
                 stdout=out,

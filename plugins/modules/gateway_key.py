@@ -89,7 +89,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-keys:
+gateway_keys:
   description: The wanted keys as they are now, without secrets.
   returned: always
   type: list
@@ -247,7 +247,7 @@ def main():
         "changed": bool(steps),
         "actions": ["%s %s" % (step["action"], step["name"]) for step in steps],
         "diff": _gateway_keys.difference(found, steps),
-        "keys": public(keys, wanted, found),
+        "gateway_keys": public(keys, wanted, found),
     }
     if steps and not module.check_mode:
         done = []
@@ -255,7 +255,7 @@ def main():
             for step in steps:
                 keys.carry_out(step)
                 done.append("%s %s" % (step["action"], step["name"]))
-            result["keys"] = public(keys, wanted, keys.listed())
+            result["gateway_keys"] = public(keys, wanted, keys.listed())
         except (_docker_exec.ExecFailed, OSError) as exc:
             module.fail_json(msg="keys: %s" % exc, changed=bool(done), actions=done)
     module.exit_json(**result)

@@ -84,7 +84,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-keys:
+outcome:
   description: Every setting with what was there, what is wanted, what is there now, and how it ended.
   returned: success
   type: list
@@ -348,7 +348,7 @@ def report(module, items, modules, files):
         diff.append({"before_header": "running kernel", "after_header": "running kernel",
                      "before": "".join("%s = %s\n" % (item["name"], item["before"]) for item in moved),
                      "after": "".join("%s = %s\n" % (item["name"], item["value"]) for item in moved)})
-    result = {"changed": bool(diff or modules.loaded_now), "keys": keys, "summary": _sysctl.summary(keys),
+    result = {"changed": bool(diff or modules.loaded_now), "outcome": keys, "summary": _sysctl.summary(keys),
               "modules": modules.states, "path": module.params["path"], "diff": diff}
     bad = ["%s is %s: %s" % (item["name"], item["state"], item["message"]) for item in keys
            if item["state"] not in _sysctl.GOOD_STATES]

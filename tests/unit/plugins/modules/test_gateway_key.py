@@ -91,7 +91,7 @@ def test_a_new_keys_secret_is_in_its_file_only(run, tmp_path):
     assert path.read_text(encoding="utf-8") == SECRET + "\n"
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600 and stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700
     assert SECRET not in json.dumps(result)
-    assert result["keys"] == [{"name": "health", "display": "sk-ind-Abcd…wxyz", "models": ["*"], "enabled": True, "expires_at": None,
+    assert result["gateway_keys"] == [{"name": "health", "display": "sk-ind-Abcd…wxyz", "models": ["*"], "enabled": True, "expires_at": None,
                                "secret_file": str(path)}]
 
 
@@ -99,7 +99,7 @@ def test_the_second_run_asks_once_and_changes_nothing(run):
     gateway = Gateway("health")
     result = run(gateway, [{"name": "health"}, {"name": "gone", "state": "absent"}])
     assert not result["changed"] and gateway.calls == ["list"]
-    assert result["keys"][0]["secret_file"] is None
+    assert result["gateway_keys"][0]["secret_file"] is None
 
 
 def test_a_secret_that_cannot_be_kept_is_taken_back(run, tmp_path, monkeypatch):
