@@ -49,7 +49,7 @@ def test_usage_row_holds_the_tokens_of_the_engine(site):
 
 
 def test_both_records_are_in_the_report(site):
-    folder = pathlib.Path(support.os.environ["MOLECULE_PROJECT_DIRECTORY"], "reports", site.name)
+    folder = pathlib.Path(support.os.environ["MOLECULE_EPHEMERAL_DIRECTORY"], "reports", site.name)
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert '"label": "before"' in text and '"label": "after"' in text and "CPU, small random model" in text
 

@@ -11,6 +11,7 @@ passes but hop-by-hop headers and those that describe the engine's own connectio
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import re
 import secrets
 from collections.abc import Iterable
@@ -29,6 +30,9 @@ _HOP_BY_HOP = frozenset(
      b"trailer", b"transfer-encoding", b"upgrade")
 )
 _RESPONSE_DROPPED = _HOP_BY_HOP | {b"content-length", b"server", b"date", b"x-request-id", b"x-gateway-error", b"set-cookie"}
+# A request id is unique, not secret: random for the process, counted within it, without a system call each time.
+_PROCESS = secrets.token_hex(8)
+_COUNTER = itertools.count(1)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}\Z")
 _FIELD_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -65,8 +69,8 @@ def request_id(client_value: bytes | None) -> tuple[str, str]:
     """
     if client_value and _REQUEST_ID.match(client_value) and keyformat.PREFIX.encode() not in client_value:
         given = client_value.decode("ascii")
-        return given, f"{given}-{secrets.token_hex(4)}"
-    made = "req-" + secrets.token_hex(12)
+        return given, f"{given}-{_PROCESS}{next(_COUNTER):x}"
+    made = f"req-{_PROCESS}{next(_COUNTER):08x}"
     return made, made
 
 

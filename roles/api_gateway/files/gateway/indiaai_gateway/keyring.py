@@ -82,12 +82,15 @@ class Keyring:
 
     def authenticate(self, token: str | None) -> Key:
         """The key of a bearer token. Raises GatewayError 401, or 503 while the store cannot be read."""
-        if token is None or not keyformat.well_formed(token):
+        if token is None or len(token) != keyformat.LENGTH:
             raise errors.invalid_api_key()
         digest = keyformat.digest(token)
         key = self._by_hash.get(digest)
         if key is None:
-            raise errors.invalid_api_key() if self.available else errors.auth_unavailable()
+            # Something that is no key at all is wrong whether the store can be read or not.
+            if self.available or not keyformat.well_formed(token):
+                raise errors.invalid_api_key()
+            raise errors.auth_unavailable()
         if not hmac.compare_digest(key.hash, digest) or not key.usable():
             raise errors.invalid_api_key()
         return key
