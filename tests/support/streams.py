@@ -4,6 +4,7 @@ Standard library only; raw sockets, so that nothing between the test and the wir
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import http.client
 import json
@@ -50,14 +51,18 @@ def connect(host, port, tls, timeout):
 
 def post(host, port, body, key=None, tls=None, path="/v1/chat/completions", timeout=120, progress=None):
     """Send one request and read the answer to its end. `progress(event count)` is called after each event."""
-    connection = connect(host, port, tls, timeout)
+    with contextlib.closing(connect(host, port, tls, timeout)) as connection:
+        return _ask(connection, path, body, key, progress)
+
+
+def _ask(connection, path, body, key, progress):
     headers = {"Content-Type": "application/json"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
     start = time.monotonic()
     connection.request("POST", path, json.dumps(body), headers)
     response = connection.getresponse()
-    events, raw, pending = [], b"", b""
+    events, raw, pending = [], bytearray(), b""
     while True:
         piece = response.read1(65536)
         if not piece:
@@ -71,18 +76,22 @@ def post(host, port, body, key=None, tls=None, path="/v1/chat/completions", time
                 events.append((time.monotonic() - start, b"\n".join(payload).decode()))
                 if progress:
                     progress(len(events))
-    connection.close()
-    return Answer(response.status, dict(response.getheaders()), events, raw)
+    return Answer(response.status, dict(response.getheaders()), events, bytes(raw))
+
+
+class Left(Exception):
+    """The test is no longer interested in this stream."""
 
 
 class Background(threading.Thread):
-    """A request that runs beside the test. `result()` waits for its end and raises what it raised."""
+    """A request that runs beside the test. `result()` waits for its end and raises what it raised; `leave()` hangs up."""
 
     def __init__(self, *arguments, **options):
         super().__init__(daemon=True)
         self.count = 0
         self.answer = None
         self.error = None
+        self.left = False
         self.arguments, self.options = arguments, options
         self.start()
 
@@ -94,6 +103,11 @@ class Background(threading.Thread):
 
     def _count(self, number):
         self.count = number
+        if self.left:
+            raise Left
+
+    def leave(self):
+        self.left = True
 
     def started(self, seconds=60):
         """Wait until the first event is there."""
