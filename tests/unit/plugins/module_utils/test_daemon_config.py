@@ -26,7 +26,7 @@ def test_missing_or_empty_file_has_no_settings(text):
 
 
 @pytest.mark.parametrize("text, place, cause", [
-    ('{\n  "live-restore": true,\n}', "line 3, column 1", "not valid JSON"),
+    ('{\n  "live-restore" true\n}', "line 2, column 18", "not valid JSON"),
     ('{"a": 1}\n{"b": 2}', "line 2, column 1", "a second JSON document"),
     ('{"a": 1 "b": 2}', "line 1, column 9", "not valid JSON"),
 ])

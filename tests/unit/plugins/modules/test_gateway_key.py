@@ -91,8 +91,8 @@ def test_a_new_keys_secret_is_in_its_file_only(run, tmp_path):
     assert path.read_text(encoding="utf-8") == SECRET + "\n"
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600 and stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700
     assert SECRET not in json.dumps(result)
-    assert result["gateway_keys"] == [{"name": "health", "display": "sk-ind-Abcd…wxyz", "models": ["*"], "enabled": True, "expires_at": None,
-                               "secret_file": str(path)}]
+    shown = {"name": "health", "display": "sk-ind-Abcd…wxyz", "models": ["*"], "enabled": True, "expires_at": None, "secret_file": str(path)}
+    assert result["gateway_keys"] == [shown]
 
 
 def test_the_second_run_asks_once_and_changes_nothing(run):
