@@ -72,7 +72,7 @@ class BenchmarkCollection:
             if reported:
                 found["report.json"] = _json({
                     "schema_version": REPORT_SCHEMA_VERSION, "host": host, "label": label,
-                    "comparison": self.comparison(host),
+                    "comparison": self.comparison(host), "table": self.table(host),
                 })
         if "html" in formats and reported:
             found["report.html"] = benchmark_page(records.get("before"), records.get("after"), label)

@@ -76,7 +76,7 @@ def finish(report, request, key):
     for text, seconds in times:
         print(f"  {seconds:6.0f} s  {text}")
     print(f"  {total:6.0f} s  in all\n")
-    print((report.with_name("summary.txt")).read_text(encoding="utf-8"))
+    print("\n".join(json.loads(report.with_name("report.json").read_text(encoding="utf-8"))["table"]) + "\n")
     print(f"Report  {report}\nURL     https://localhost:{PORT}/v1\nKey     {key}\nTry it:\n\n{request}\n")
     print("`make demo-down` removes the server and everything that belongs to it; images and wheels stay cached.")
 

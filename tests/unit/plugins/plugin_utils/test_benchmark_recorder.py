@@ -27,7 +27,8 @@ def test_a_play_that_measures_both():
                       {"measured": True, "record": after(), "stored": {"before": before(), "after": after()}})
     assert made.hosts() == ["llm1"]
     assert sorted(made.files("llm1")) == ["after.json", "before.json", "report.html", "report.json"]
-    assert json.loads(made.files("llm1")["report.json"])["comparison"]["comparable"]
+    report = json.loads(made.files("llm1")["report.json"])
+    assert report["comparison"]["comparable"] and report["table"] == made.table("llm1")
     assert made.table("llm1")[0] == "demo on llm1: before and after"
 
 
