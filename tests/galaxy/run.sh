@@ -44,6 +44,10 @@ echo "== server"
 "${machines[@]}" inventory "$server" > inventory.json
 cp "$root/tests/galaxy/vars.yml" vars.yml
 
+echo "== gateway image, by the installed collection's own builder"
+builder=$ANSIBLE_COLLECTIONS_PATH/ansible_collections/indiaai/inference/roles/api_gateway/files/build_image/build.py
+echo "api_gateway_image_archive: $(python "$builder" | tail -n 1)" >> vars.yml
+
 echo "== audit by name"
 ansible-playbook -i inventory.json -e @vars.yml indiaai.inference.audit
 
