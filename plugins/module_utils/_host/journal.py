@@ -121,7 +121,10 @@ class Journal:
                 continue
             new.append(item)
             if known:
-                lines.append({"op": "share", "id": known["id"], "role": role})
+                line = {"op": "share", "id": known["id"], "role": role}
+                if item.get("purge"):  # one role that fills a folder of ours is enough for its content to go
+                    line["purge"] = known["item"]["purge"] = True
+                lines.append(line)
                 known["roles"].append(role)
                 continue
             prior = self.kinds.probe(item, absent, dry)
@@ -225,6 +228,8 @@ class Journal:
                 continue
             if line["op"] == "share" and line["role"] not in entry["roles"]:
                 entry["roles"].append(line["role"])
+                if line.get("purge"):
+                    entry["item"]["purge"] = True
             elif line["op"] == "leave" and line["role"] in entry["roles"]:
                 entry["roles"].remove(line["role"])
             elif line["op"] == "seal":

@@ -8,7 +8,7 @@ Runs on the server itself with nothing but Python's standard library. Kinds:
     unit       every unit file's enablement and every loaded service's, socket's, timer's and target's activity
     container  every Docker container: running or not, image, restart policy, network
     firewall   every rule of the kernel's ruleset, one key a rule
-    port       every listening TCP and bound UDP socket: address, port, program
+    port       every listening TCP and bound UDP socket: address, port, program; ports that the kernel chose are not told apart
     module     every loaded kernel module
     package    every installed package and its version
 """
@@ -28,6 +28,7 @@ import stat
 import subprocess
 import sys
 
+EPHEMERAL = 32768  # first port that Linux hands out by itself
 TREES = ("/etc", "/usr/local", "/srv", "/lib/systemd/system", "/boot", "/root")
 LISTED = ("/var/lib", "/run", "/opt", "/home", "/var/log", "/usr/lib/tmpfiles.d")
 
@@ -148,8 +149,13 @@ def firewall():
 def ports():
     for line in run("ss", "-H", "-lntup").splitlines():
         parts = line.split()
-        program = re.search(r'\("([^"]+)"', line)
-        yield f"port:{parts[0]} {parts[4]}", program.group(1) if program else "kernel"
+        found = re.search(r'\("([^"]+)"', line)
+        program = found.group(1) if found else "kernel"
+        address, _colon, number = parts[4].rpartition(":")
+        if int(number) >= EPHEMERAL:  # chosen by the kernel at each start: the program counts, not the number
+            yield f"port:{parts[0]} {address}:any {program}", "listening"
+        else:
+            yield f"port:{parts[0]} {parts[4]}", program
 
 
 def modules():

@@ -213,6 +213,17 @@ def test_directories(host):
     assert host.mode("/etc/there") == 0o750 and host.exists("/etc/full/user")
 
 
+def test_a_folder_that_one_of_its_roles_fills_goes_with_its_content(host):
+    folder = {"kind": "directory", "path": "/var/lib/ours"}
+    host.journal.record("first", [dict(folder)])
+    host.journal.record("filler", [dict(folder, purge=True)])
+    host.write("/var/lib/ours/data.db", "rows")
+    host.journal.restore("filler")
+    assert host.exists("/var/lib/ours/data.db")
+    host.journal.restore("first")
+    assert not host.exists("/var/lib/ours")
+
+
 def test_a_directory_recorded_after_its_files_goes_too(host):
     host.journal.record("r", items(("file", "/etc/d/x"), ("directory", "/etc/d")))
     host.write("/etc/d/x", "x")
