@@ -13,6 +13,10 @@ import time
 import old_state
 from old_state import ROOT
 
+sys.path.insert(0, str(ROOT / "tests/machines"))
+from servers import packages  # noqa: E402
+from servers.shell import MachineError  # noqa: E402
+
 NAME = "demo"
 PORT = 8443
 STEPS = 7
@@ -33,6 +37,7 @@ def step(text):
 def up():
     state.mkdir(parents=True, exist_ok=True)
     with step("Prepare this machine: Docker, the server image, the engine image (minutes the first time, cached afterwards)"):
+        packages.ensure("curl")
         old_state.run(sys.executable, ROOT / "tests/machines/engine_image/build.py")
         archive = subprocess.run([sys.executable, str(ROOT / "roles/api_gateway/files/build_image/build.py")], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout.strip().splitlines()[-1]
@@ -87,5 +92,17 @@ def down():
     print(f"removed: the server, its volume and {state}")
 
 
+def main(action):
+    try:
+        {"up": up, "down": down}[action]()
+    except MachineError as error:
+        return f"demo: {error}"
+    except subprocess.CalledProcessError as error:
+        command = error.cmd if isinstance(error.cmd, str) else " ".join(map(str, error.cmd))
+        return (f"\ndemo: stopped in step {len(times) + 1} of {STEPS}; the reason is above. This ended with {error.returncode}:\n  {command}\n"
+                "What was made is kept for a look (tests/machines/machines.py ssh demo); `make demo` begins anew, `make demo-down` removes it.")
+    return 0
+
+
 if __name__ == "__main__":
-    {"up": up, "down": down}[sys.argv[1]]()
+    sys.exit(main(sys.argv[1]))

@@ -14,6 +14,9 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support import servers  # noqa: E402
+
 ENGINE_IMAGE = "indiaai-test/vllm-cpu:0.32.0"
 MODEL = "chat"
 OLD_PORT = 8000
@@ -55,12 +58,7 @@ def serve_badly(container, model):
     run("docker", "cp", f"{model}/.", f"{container}:/srv/models/{MODEL}")
     run("docker", "cp", ROOT / "tests/demo/before.sh", f"{container}:/root/made-by-hand/before.sh")
     in_container(container, "bash", "/root/made-by-hand/before.sh", ENGINE_IMAGE, f"/srv/models/{MODEL}")
-    wait_for(f"http://{address(container)}:{OLD_PORT}/v1/models", OLD_READY_SECONDS)
-
-
-def address(container):
-    text = run("docker", "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", container, capture_output=True)
-    return text.stdout.strip()
+    wait_for(f"http://{servers.address(container)}:{OLD_PORT}/v1/models", OLD_READY_SECONDS)
 
 
 def wait_for(url, seconds):

@@ -7,6 +7,8 @@ import pathlib
 import re
 import subprocess
 
+from tests.support import servers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -15,9 +17,8 @@ class Site:
 
     def __init__(self, host, folder):
         self.host = host
-        self.name = host.backend.name if hasattr(host.backend, "name") else host.backend.host
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        self.address = subprocess.run(["docker", "inspect", "-f", form, self.name], check=True, text=True, capture_output=True).stdout.strip()
+        self.name = servers.name(host)
+        self.address = servers.address(self.name)
         self.plan = json.loads(self.read("/etc/indiaai-inference/plan.json"))
         self.engine = self.plan["engines"][0]
         self.certificate = str(pathlib.Path(folder, "server.pem"))
@@ -47,6 +48,12 @@ def playbook(name, *arguments):
         text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=os.environ["MOLECULE_EPHEMERAL_DIRECTORY"],
     )
     return done.returncode, done.stdout
+
+
+def variables(server):
+    """What the scenario's inventory says of a server, not yet templated."""
+    command = ["ansible-inventory", "-i", os.environ["MOLECULE_INVENTORY_FILE"], "--host", server]
+    return json.loads(subprocess.run(command, text=True, check=True, capture_output=True).stdout)
 
 
 def changed(output):

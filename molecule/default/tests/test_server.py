@@ -1,6 +1,8 @@
 """A disposable server behaves like one, and cannot change the kernel of the machine that it runs on."""
 from __future__ import annotations
 
+import pytest
+
 
 def test_systemd_is_pid_1_and_content(host):
     assert host.file("/proc/1/comm").content_string.strip() == "systemd"
@@ -20,5 +22,7 @@ def test_network_keys_are_writable_and_the_rest_of_the_kernel_is_not(host):
 
 
 def test_no_docker_before_a_role_brings_it(host):
+    if "docker" in host.backend.name:
+        pytest.skip("for the server that comes without Docker")
     assert not host.exists("docker")
     assert host.file("/var/lib/docker").listdir() == []

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import shutil
 import tempfile
 import time
 
-from servers import docker_host, image, names
+from servers import docker_host, image, names, packages
 from servers.shell import MachineError, lock, run, say
 
 TAG = "indiaai-test/python:12"
@@ -75,10 +74,7 @@ def _build() -> None:
     if os.geteuid() != 0:
         raise MachineError("Found: a user other than root. Wanted: root, to build the engines' base image with mmdebstrap "
                            "(once; afterwards the image is kept by Docker).")
-    if not shutil.which("mmdebstrap"):
-        apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
-        run(apt + ["update"])
-        run(apt + ["install", "--no-install-recommends", "mmdebstrap"])
+    packages.ensure("mmdebstrap")
     with tempfile.TemporaryDirectory(prefix="indiaai-base-") as work:
         archive = os.path.join(work, "base.tar")
         run(["mmdebstrap", "--quiet", "--variant=minbase", "--include=" + ",".join(PACKAGES), "--dpkgopt=force-unsafe-io"]

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import subprocess
 
-from . import names
+from . import names, packages
 from .shell import MachineError, lock, run, say, until
 
 TRIES = 3  # after dockerd and containerd were killed the first start meets a zombie containerd and fails, the second works
@@ -28,18 +28,9 @@ def ensure() -> None:
     _network()
 
 
-def _root_prefix() -> list[str] | None:
-    """How to become root without being asked for a password; None where that is impossible."""
-    if os.geteuid() == 0:
-        return []
-    if shutil.which("sudo") and run(["sudo", "-n", "true"], check=False).returncode == 0:
-        return ["sudo", "-n"]
-    return None
-
-
 def _refuse_what_cannot_work() -> None:
     found = "docker is installed but does not answer to this user" if shutil.which("docker") else "docker is not installed"
-    if _root_prefix() is None:
+    if packages.root_prefix() is None:
         reason = run(["docker", "info"], check=False).stderr.strip().splitlines()[-1:] if shutil.which("docker") else []
         raise MachineError(
             f"Found: {found}, and user {os.environ.get('USER') or os.geteuid()} may not become root without a password"
@@ -53,15 +44,9 @@ def _refuse_what_cannot_work() -> None:
 
 
 def _install() -> None:
-    if shutil.which("dockerd") and shutil.which("docker"):
-        return
-    say("Installing docker.io on this machine")
-    root = _root_prefix() or []
-    environment = root + ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
-    run(environment + ["update"])
-    run(environment + ["install", "--no-install-recommends", "docker.io"])
+    packages.ensure("dockerd")
     if not shutil.which("docker"):  # from Debian 13 on the client is a package of its own
-        run(environment + ["install", "--no-install-recommends", "docker-cli"])
+        packages.install(["docker-cli"])
 
 
 def _start() -> None:
@@ -70,7 +55,7 @@ def _start() -> None:
             return
         say(f"Starting the Docker daemon (try {attempt} of {TRIES})")
         if pathlib.Path("/run/systemd/system").is_dir():
-            run((_root_prefix() or []) + ["systemctl", "start", "docker"], check=False)
+            run((packages.root_prefix() or []) + ["systemctl", "start", "docker"], check=False)
             until(ready, START_SECONDS / TRIES)
         else:
             _start_by_hand()
@@ -86,7 +71,7 @@ def _log_path() -> pathlib.Path:
 def _start_by_hand() -> None:
     """PID 1 is not systemd: start dockerd in a session of its own, which outlives this program."""
     with open(_log_path(), "a", encoding="utf-8") as log:
-        daemon = subprocess.Popen((_root_prefix() or []) + ["dockerd"], stdin=subprocess.DEVNULL, stdout=log,
+        daemon = subprocess.Popen((packages.root_prefix() or []) + ["dockerd"], stdin=subprocess.DEVNULL, stdout=log,
                                   stderr=subprocess.STDOUT, start_new_session=True)
     until(lambda: ready() or daemon.poll() is not None, START_SECONDS)
 

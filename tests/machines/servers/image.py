@@ -4,11 +4,10 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import shutil
 import tempfile
 import time
 
-from . import names
+from . import names, packages
 from .shell import MachineError, lock, run, say
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent / "image"
@@ -66,10 +65,7 @@ def _build_bare(tag: str) -> None:
     if os.geteuid() != 0:
         raise MachineError("Found: a user other than root. Wanted: root, to build the server image with mmdebstrap "
                            "(once; afterwards the image is kept by Docker).")
-    if not shutil.which("mmdebstrap"):
-        install = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
-        run(install + ["update"])
-        run(install + ["install", "--no-install-recommends", "mmdebstrap"])
+    packages.ensure("mmdebstrap")
     with tempfile.TemporaryDirectory(prefix="indiaai-image-") as work:
         archive = os.path.join(work, "server.tar")
         run([str(SOURCES / "build.sh"), names.SUITE, archive])

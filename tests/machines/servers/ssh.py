@@ -6,7 +6,7 @@ import os
 import pathlib
 import tarfile
 
-from . import names
+from . import names, packages
 from .shell import lock, run
 
 OPTIONS = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
@@ -18,6 +18,7 @@ def private_key() -> pathlib.Path:
     with lock("ssh-key"):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if not path.exists():
+            packages.ensure("ssh-keygen")
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "indiaai-test", "-f", str(path)])
     return path
 
@@ -38,4 +39,5 @@ def authorized_keys_archive() -> bytes:
 
 def command(address: str, words: list[str]) -> list[str]:
     """The ssh command line that runs ``words`` (or a login shell) at an address."""
+    packages.ensure("ssh")
     return ["ssh", "-i", os.fspath(private_key())] + OPTIONS + [f"root@{address}"] + words

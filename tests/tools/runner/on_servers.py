@@ -1,7 +1,9 @@
 """Stages that bring up disposable servers."""
 from __future__ import annotations
 
-from . import packages, places
+from servers import packages
+
+from . import places
 from .stage import Run
 
 

@@ -7,9 +7,10 @@ import re
 import shutil
 import tempfile
 
+from servers import packages
 from servers.shell import lock
 
-from . import copies, packages, places
+from . import copies, places
 from .stage import Run, StageFailed, StageSkipped
 
 
