@@ -102,7 +102,7 @@ def failure_text(engine, reason, log_lines, timed_out=False):
     else:
         change = advice(list(log_lines) + [reason]) or "see the lines above; settings of this model are in inference_models"
     lines = ["engine '%s' is not ready: %s" % (engine["name"], reason)]
-    lines.append("last %d lines of container %s:" % (len(log_lines), engine["container"]) if log_lines else "container %s wrote nothing" % engine["container"])
+    lines.append("container %s said last:" % engine["container"] if log_lines else "container %s wrote nothing" % engine["container"])
     lines += ["  | " + line for line in log_lines]
     lines.append("change: %s" % change)
     lines.append("more: journalctl -u %s" % engine["unit"])

@@ -54,7 +54,7 @@ options:
     type: int
     default: 1
   log_lines:
-    description: How many of the engine's last log lines a failure shows.
+    description: How many of the engine's last log lines a failure shows, not counting the frames of tracebacks.
     type: int
     default: 50
   docker_socket:
@@ -96,7 +96,7 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.indiaai.inference.plugins.module_utils import _engine_files as files
 from ansible_collections.indiaai.inference.plugins.module_utils import _engine_units, _readiness
-from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api, health, paths, state
+from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api, health, last_words, paths, state
 from ansible_collections.indiaai.inference.plugins.module_utils._host import spec as specification
 
 POLL_SECONDS = 1
@@ -257,7 +257,8 @@ def explain(module, engine, reason, timed_out):
         reason = "%s; inferctl: %s" % (reason, failure["reason"])
     lines = list(failure.get("log_tail") or [])
     try:
-        lines = docker_api.DockerApi(module.params["docker_socket"]).logs(engine.spec["container"], limit) or lines
+        said = docker_api.DockerApi(module.params["docker_socket"]).logs(engine.spec["container"], last_words.READ_LINES)
+        lines = last_words.telling(said, limit) or lines
     except docker_api.DockerUnavailable as exc:
         lines = lines or [str(exc)]
     about = {"name": engine.spec["name"], "container": engine.spec["container"], "unit": engine.unit}

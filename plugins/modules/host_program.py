@@ -75,6 +75,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     health,
     journal,
     journal_kinds,
+    last_words,
     locks,
     notify,
     paths,
@@ -90,7 +91,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
 )
 
 _SUBMODULES = (
-    atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, locks, notify,
+    atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, last_words, locks, notify,
     paths, post, process, spec, state, status, supervisor, system, units, version,
 )
 

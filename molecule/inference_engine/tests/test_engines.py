@@ -112,7 +112,7 @@ def test_an_engine_that_does_not_get_ready_is_replaced_by_the_earlier_one(server
     status, output = play(inference_models=[MODELS[0], broken])
     assert status != 0
     assert "engine 'two' is not ready: it failed 2 times since it was started" in output
-    assert "exit code 3" in output and "lines of container inference-two:" in output and "change: " in output
+    assert "exit code 3" in output and "container inference-two said last:" in output and "change: " in output
     assert "two: the earlier engine is put back and answers" in output
     assert key not in output
     assert server.chat("two", "two", key)[0] == 200

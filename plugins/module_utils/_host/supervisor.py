@@ -16,6 +16,7 @@ from . import console
 from . import container
 from . import docker_api
 from . import health
+from . import last_words
 from . import process
 from . import spec as spec_module
 
@@ -350,10 +351,11 @@ class Supervisor:
         return container.end_reason((found or {}).get("State") or {})
 
     def _tail(self):
-        """The last lines of this life of the container; it may have had others."""
+        """What was said last in this life of the container; it may have had others."""
         try:
             found = self.docker.inspect(self.name)
-            return self.docker.logs(self.name, _LOG_LINES, "%d.%s" % container.started(found)) if found else []
+            lines = self.docker.logs(self.name, last_words.READ_LINES, "%d.%s" % container.started(found)) if found else []
+            return last_words.telling(lines, _LOG_LINES)
         except (docker_api.DockerUnavailable, docker_api.DockerError):
             return []
 

@@ -109,7 +109,7 @@ def test_failure_text():
     text = _readiness.failure_text(engine, "it failed 2 times", ["one", "unrecognized arguments: --x"])
     assert text.splitlines() == [
         "engine 'demo' is not ready: it failed 2 times",
-        "last 2 lines of container inference-demo:",
+        "container inference-demo said last:",
         "  | one",
         "  | unrecognized arguments: --x",
         "change: the engine does not know a flag: inference_models[].args",
