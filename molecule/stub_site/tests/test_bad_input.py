@@ -9,8 +9,11 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 from tests.support import site as support  # noqa: E402
+from tests.support import streams  # noqa: E402
 
 MODEL = {"name": "stub", "engine": "vllm", "image": "indiaai-test/stub-engine:1", "source": "/srv/models/stub"}
+FOREIGN = ("docker", "run", "-d", "--name", "foreign", "--network", "host", "indiaai-test/stub-engine:1",
+           "--model", "x", "--served-model-name", "old", "--host", "0.0.0.0", "--port", "8000")
 CASES = {
     "a model without a name, an unknown engine, two models with one port": (
         {"inference_models": [{key: MODEL[key] for key in MODEL if key != "name"}, {**MODEL, "name": "a", "engine": "llamacpp"},
@@ -66,11 +69,27 @@ def test_a_malformed_docker_configuration_is_refused_and_left_alone(site):
 
 
 def test_a_foreign_engine_in_the_way_is_refused_with_the_entry_to_paste(site):
-    site.run("docker", "run", "-d", "--name", "foreign", "--network", "host", "indiaai-test/stub-engine:1",
-             "--model", "x", "--served-model-name", "old", "--host", "0.0.0.0", "--port", "8000")
+    site.run(*FOREIGN)
     try:
         refused(site, {}, ["foreign", "inference_replaces", "8000"])
         entry = {"container": "foreign", "url": "http://127.0.0.1:8000", "api": "openai", "model": "old"}
         refused(site, {"inference_replaces": [entry]}, ["inference_cutover"])
     finally:
         site.run("docker", "rm", "-f", "foreign")
+
+
+def test_the_old_engine_comes_back_when_the_gateway_does_not_start(site):
+    """The new engine answers, but nobody reaches it: 443 is nginx's, and the gateway may not open a port below 1024."""
+    site.run(*FOREIGN)
+    entry = {"container": "foreign", "url": "http://127.0.0.1:8000", "api": "openai", "model": "old"}
+    broken = {"api_gateway_tcp_address": "127.0.0.1", "api_gateway_tcp_port": 443, "api_gateway_ready_seconds": 5}
+    try:
+        status, output = support.playbook("site", "-e", json.dumps({"inference_replaces": [entry], "inference_cutover": True, **broken}))
+        said = " ".join(output.split())
+        assert status != 0
+        assert "api_gateway_ready_seconds" in said and "The engine that served before is serving again." in said, output[-3000:]
+        assert streams.post(site.address, 8000, {"model": "old", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2}).status == 200
+    finally:
+        site.run("docker", "rm", "-f", "foreign")
+    status, output = support.playbook("site")
+    assert status == 0, output[-3000:]
