@@ -20,7 +20,7 @@ LEFTOVERS = {
     "unit-file:left-over.service": (f"printf '{UNIT}' > /run/systemd/system/left-over.service; systemctl daemon-reload",
                                     "rm /run/systemd/system/left-over.service; systemctl daemon-reload"),
     "unit:left-running.service": ("systemd-run -q --unit left-running sleep infinity", "systemctl stop left-running"),
-    "container:left-over": ("tar c --files-from /dev/null | docker import -q - left:over; docker create -q --name left-over left:over true",
+    "container:left-over": ("tar c --files-from /dev/null | docker import - left:over; docker create --name left-over left:over true",
                             "docker rm left-over; docker rmi left:over"),
     "firewall: | -A INPUT -s 192.0.2.1/32 -j DROP": ("iptables -A INPUT -s 192.0.2.1 -j DROP", "iptables -D INPUT -s 192.0.2.1 -j DROP"),
     "port:tcp 127.0.0.1:8099": (
