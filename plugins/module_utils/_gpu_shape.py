@@ -147,34 +147,40 @@ def _unattributed(gpu):
 def processes(rows):
     """[{"pid", "name", "type", "memory_mib", "gpu_instance"}] -> one entry for each pid, ordered by pid.
 
-    memory_mib is None where the driver does not say. Two contexts of one process are
-    added up; the compute instances of one MIG GPU instance share its memory, report it
-    all each, and are not.
+    memory_mib is None where the driver does not say. Two contexts of one kind are added up.
+    Not added up are the kinds: a process that computes and draws is told twice with all its
+    memory; nor the compute instances of one MIG GPU instance, which share its memory.
     """
     found = {}
     for row in rows:
-        entry = found.setdefault(row["pid"], {"name": None, "types": set(), "parts": {}})
+        entry = found.setdefault(row["pid"], {"name": None, "parts": {}})
         entry["name"] = entry["name"] or row["name"]
-        entry["types"].update((row["type"] or "").replace("+", ""))
-        entry["parts"].setdefault(row["gpu_instance"], []).append(row["memory_mib"])
+        kinds = entry["parts"].setdefault(row["gpu_instance"], {})
+        kinds.setdefault(row["type"], []).append(row["memory_mib"])
     result = []
     for pid in sorted(found):
-        entry = found[pid]
-        sizes = []
-        for instance, parts in entry["parts"].items():
-            known = [size for size in parts if size is not None]
-            if known:
-                sizes.append(sum(known) if instance is None else max(known))
+        parts = found[pid]["parts"]
+        sizes = [size for size in (_held(kinds, instance) for instance, kinds in parts.items()) if size is not None]
         result.append(
             {
                 "pid": pid,
-                "name": entry["name"],
-                "type": _type(entry["types"]),
+                "name": found[pid]["name"],
+                "type": _type({letter for kinds in parts.values() for kind in kinds for letter in kind or ""}),
                 "memory_mib": sum(sizes) if sizes else None,
-                "gpu_instances": sorted(instance for instance in entry["parts"] if instance is not None),
+                "gpu_instances": sorted(instance for instance in parts if instance is not None),
             }
         )
     return result
+
+
+def _held(kinds, instance):
+    """{type: [MiB or None, ...]} of one process in one GPU instance -> MiB, or None when nothing is known."""
+    sizes = []
+    for parts in kinds.values():
+        known = [part for part in parts if part is not None]
+        if known:
+            sizes.append(sum(known) if instance is None else max(known))
+    return max(sizes, default=None)
 
 
 def _type(letters):

@@ -52,7 +52,7 @@ _BROKEN = frozenset(
 UNAVAILABLE = ("nvlinks_active", "nvlinks_inactive")
 MIG_UUID = "mig_instances.uuid"
 _END = "</nvidia_smi_log>"
-_PROCESS_NAME = re.compile(r"(<process_name>)(.*?)(</process_name>)", re.DOTALL)
+_PROCESS_NAME = re.compile(r"(<process_name>)(.*?)(</process_name>\s*<used_memory>)", re.DOTALL)
 # Characters that XML 1.0 forbids.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # A number, then an optional unit: "-8 C", "143771 MiB", "0 %", "7015662857 us".

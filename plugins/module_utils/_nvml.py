@@ -291,7 +291,8 @@ def _temperature(asker, handle, gpu):
     gpu["temperature_c"] = asker.ask(("temperature_c",), ("nvmlDeviceGetTemperature",), handle, 0)
     margin = asker.structure(("temperature_margin_c",), "nvmlDeviceGetMarginTemperature", _MarginTemperature, handle)
     gpu["temperature_margin_c"] = margin.margin if margin is not None else None
-    gpu["memory_temperature_c"] = asker.field(("memory_temperature_c",), handle, _FIELD_MEMORY_TEMPERATURE)
+    # Boards without this sensor answer 0.
+    gpu["memory_temperature_c"] = asker.field(("memory_temperature_c",), handle, _FIELD_MEMORY_TEMPERATURE) or None
 
 
 def _errors(asker, handle, gpu):
@@ -380,41 +381,25 @@ def _mig(asker, handle):
 
 
 def _processes(asker, handle):
-    rows = {}
+    rows = []
     for kind, name in (
         ("C", "nvmlDeviceGetComputeRunningProcesses"),
         ("G", "nvmlDeviceGetGraphicsRunningProcesses"),
         ("M+C", "nvmlDeviceGetMPSComputeRunningProcesses"),
     ):
         # The unversioned one last: recent bindings refuse it when the library is of another version.
-        found = asker.ask(("processes",), (name + "_v3", name + "_v2", name), handle)
-        sums = {}
-        for item in found or []:
-            instance = getattr(item, "gpuInstanceId", None)
-            key = (item.pid, None if instance == _NO_INSTANCE else instance)
-            sums.setdefault(key, []).append(None if item.usedGpuMemory == _NO_MEMORY else item.usedGpuMemory)
-        for key, parts in sums.items():
-            # A process with compute and graphics contexts is in both lists, with all its memory in each.
-            rows.setdefault(key, {"types": [], "sizes": []})
-            rows[key]["types"].append(kind)
-            rows[key]["sizes"].append(_total(parts, key[1]))
-    return _gpu_shape.processes(
-        {
-            "pid": pid,
-            "gpu_instance": instance,
-            "type": "+".join(row["types"]),
-            "memory_mib": _mib(max([size for size in row["sizes"] if size is not None], default=None)),
-            "name": _process_name(asker.nvml, pid),
-        }
-        for (pid, instance), row in rows.items()
-    )
-
-
-def _total(parts, instance):
-    known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    return sum(known) if instance is None else max(known)
+        for item in asker.ask(("processes",), (name + "_v3", name + "_v2", name), handle) or []:
+            instance = getattr(item, "gpuInstanceId", _NO_INSTANCE)
+            rows.append(
+                {
+                    "pid": item.pid,
+                    "name": _process_name(asker.nvml, item.pid),
+                    "type": kind,
+                    "memory_mib": None if item.usedGpuMemory == _NO_MEMORY else _mib(item.usedGpuMemory),
+                    "gpu_instance": None if instance == _NO_INSTANCE else instance,
+                }
+            )
+    return _gpu_shape.processes(rows)
 
 
 def _process_name(nvml, pid):

@@ -250,6 +250,11 @@ def test_a_gpu_without_a_handle_is_listed_and_the_others_are_reported():
     assert set(_gpu_shape.SCALARS) <= set(gpus[1]["broken_fields"]), "nothing about it is absent"
 
 
+def test_a_board_without_a_memory_thermometer_has_no_memory_of_zero_degrees():
+    gpu = one(fields={82: 0, 230: 0})
+    assert gpu["memory_temperature_c"] is None and gpu["broken_fields"] == []
+
+
 def test_processes_that_cannot_be_listed_are_not_none():
     gpu = one(nvmlDeviceGetComputeRunningProcesses_v3=Error(4))
     assert gpu["processes"] == [] and gpu["broken_fields"] == ["processes"]
