@@ -421,13 +421,19 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_facts, _gpu_probe
-from ansible_collections.indiaai.inference.plugins.module_utils._host.docker_api import DockerApi, DockerError, DockerUnavailable
 
 
 def containers(cgroups, socket_path, warn):
     """Docker's running containers; asked only when a process lives in one."""
     if not any(_gpu_facts.container_id(text) for text in cgroups.values()):
         return []
+    # Here, because an HTTP client is the slowest thing to load and most hosts with idle GPUs need none.
+    from ansible_collections.indiaai.inference.plugins.module_utils._host.docker_api import (
+        DockerApi,
+        DockerError,
+        DockerUnavailable,
+    )
+
     try:
         return DockerApi(socket_path=socket_path).containers(all=False)
     except (DockerUnavailable, DockerError) as exc:
