@@ -97,7 +97,7 @@ def test_what_nvml_says_of_the_driver_stands(asked, code, state):
 
 
 def test_report_15_after_a_hung_nvml_nothing_else_is_asked_and_the_play_goes_on(asked):
-    asked.timed_out = True
+    asked.timed_out, asked.nvml = True, {"found": True, "error": None, "document": None}
     facts = gpu_facts.gather(Module())
     assert asked == ["nvml"] and facts["state"] == "unknown" and "7 s" in facts["reason"]
 
