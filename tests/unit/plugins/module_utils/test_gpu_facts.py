@@ -26,46 +26,119 @@ def text(name):
     return (FIXTURES / name).read_text()
 
 
+EMPTY = "<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>"
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 590.57"
+
+
 def smi(rc=0, stdout="", found=True, timed_out=False):
     return {"found": found, "rc": rc, "stdout": stdout, "stderr": "", "timed_out": timed_out, "timeout": 60}
 
 
 MISSING = smi(rc=None, found=False)
+LOADED = "590.48.01"
 
 
 @pytest.mark.parametrize(
-    ("program", "pci", "loaded", "state", "backend", "word"),
+    ("program", "pci", "kernel_driver", "state", "backend", "word"),
     [
-        (smi(0, text("h100-580-idle.xml")), 2, True, "ok", "nvidia-smi", "2 GPU(s)"),
-        (MISSING, 0, False, "no_gpu", "none", "PCI"),
-        (MISSING, 8, False, "driver_missing", "none", "8 NVIDIA GPU(s)"),
-        (MISSING, 8, True, "library_missing", "none", "nvidia-smi is not installed"),
-        (MISSING, None, False, "unknown", "none", "PCI bus cannot be read"),
-        (smi(9, text("no-driver.txt")), 1, False, "driver_missing", "none", "couldn't communicate"),
-        (smi(9, text("no-driver.txt")), None, False, "driver_missing", "none", "couldn't communicate"),
-        (smi(9, text("no-driver.txt")), 0, False, "no_gpu", "none", "PCI"),
-        (smi(12, text("no-library.txt")), 1, True, "library_missing", "none", "libnvidia-ml.so"),
-        (smi(6, "No devices were found"), 0, True, "no_gpu", "none", "PCI"),
-        (smi(6, "No devices were found"), 1, True, "unknown", "nvidia-smi", "No devices were found"),
-        (smi(15, "Unable to determine the device handle: GPU is lost"), 1, True, "unknown", "nvidia-smi", "15"),
-        (smi(0, "gibberish"), 1, True, "unknown", "nvidia-smi", "cannot be read"),
-        (smi(None, "", timed_out=True), 1, True, "unknown", "nvidia-smi", "60 s"),
+        (smi(0, text("h100-580-idle.xml")), 2, LOADED, "ok", "nvidia-smi", "2 GPU(s)"),
+        (MISSING, 0, None, "no_gpu", "none", "PCI"),
+        (MISSING, 8, None, "driver_missing", "none", "8 NVIDIA GPU(s)"),
+        (MISSING, 8, LOADED, "library_missing", "none", "neither pynvml nor nvidia-smi is installed"),
+        (MISSING, 8, "", "library_missing", "none", "neither pynvml nor nvidia-smi is installed"),
+        (MISSING, None, None, "unknown", "none", "PCI bus cannot be read"),
+        (smi(9, text("no-driver.txt")), 1, None, "driver_missing", "none", "couldn't communicate"),
+        (smi(9, text("no-driver.txt")), None, None, "driver_missing", "none", "couldn't communicate"),
+        (smi(9, text("no-driver.txt")), 0, None, "no_gpu", "none", "PCI"),
+        (smi(12, text("no-library.txt")), 1, LOADED, "library_missing", "none", "libnvidia-ml.so"),
+        (smi(6, "No devices were found"), 0, LOADED, "no_gpu", "none", "PCI"),
+        (smi(6, "No devices were found"), 1, LOADED, "unknown", "nvidia-smi", "No devices were found"),
+        (smi(15, "Unable to determine the device handle: GPU is lost"), 1, LOADED, "unknown", "nvidia-smi", "15"),
+        (smi(18, MISMATCH), 1, LOADED, "version_mismatch", "nvidia-smi", "the loaded module is 590.48.01"),
+        (smi(255, MISMATCH), 0, LOADED, "version_mismatch", "nvidia-smi", "reboot"),
+        (smi(255, "Failed to initialize NVML: Unknown Error"), 1, LOADED, "unknown", "nvidia-smi", "Unknown Error"),
+        (smi(0, "gibberish"), 1, LOADED, "unknown", "nvidia-smi", "cannot be read"),
+        (smi(None, "", timed_out=True), 1, LOADED, "unknown", "nvidia-smi", "60 s"),
         # A stuck driver is never "no GPU", whatever the bus says.
-        (smi(None, "", timed_out=True), 0, False, "unknown", "nvidia-smi", "did not answer"),
-        (smi(0, "<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>"), 0, True, "no_gpu", "nvidia-smi", "0 GPU"),
+        (smi(None, "", timed_out=True), 0, None, "unknown", "nvidia-smi", "did not answer"),
+        (smi(0, EMPTY), 0, LOADED, "no_gpu", "nvidia-smi", "0 GPU"),
+        # The bus has one that the driver does not list: broken, and not absent.
+        (smi(0, EMPTY), 1, LOADED, "unknown", "nvidia-smi", "although 1 are on the PCI bus"),
     ],
 )
-def test_states(program, pci, loaded, state, backend, word):
-    result = _gpu_facts.facts(program, pci, loaded)
+def test_states_told_by_nvidia_smi(program, pci, kernel_driver, state, backend, word):
+    result = _gpu_facts.facts(program, pci, kernel_driver)
     jsonschema.validate(_gpu_facts.with_owners(result, {}), SCHEMA)
     assert (result["state"], result["backend"]) == (state, backend)
     assert word in result["reason"]
     assert bool(result["gpus"]) == (state == "ok")
 
 
+def nvml(code=None, said="", found=True, timed_out=False, document=None):
+    error = None if timed_out or document else {"code": code, "text": said}
+    return {"found": found, "error": error, "document": document, "timed_out": timed_out, "timeout": 60}
+
+
+@pytest.mark.parametrize(
+    ("answer", "pci", "kernel_driver", "state", "backend", "word", "conclusive"),
+    [
+        (nvml(9, "Driver Not Loaded"), 1, None, "driver_missing", "none", "Driver Not Loaded", True),
+        (nvml(9, "Driver Not Loaded"), 0, None, "no_gpu", "none", "PCI", True),
+        (nvml(18, "Driver/library version mismatch"), 1, LOADED, "version_mismatch", "nvml", "590.48.01", True),
+        (nvml(4, "Insufficient Permissions"), 1, LOADED, "unknown", "nvml", "Insufficient Permissions", True),
+        (nvml(999, "Unknown Error"), 1, LOADED, "unknown", "nvml", "Unknown Error", True),
+        (nvml(timed_out=True), 1, LOADED, "unknown", "nvml", "60 s", True),
+        (nvml(timed_out=True), 0, None, "unknown", "nvml", "did not answer", True),
+        # nvidia-smi may know better here.
+        (nvml(12, "NVML Shared Library Not Found"), 1, LOADED, "library_missing", "none", "libnvidia-ml.so.1", False),
+        (nvml(12, "NVML Shared Library Not Found"), 1, None, "driver_missing", "none", "no driver is loaded", False),
+        (nvml(12, "NVML Shared Library Not Found"), 0, None, "no_gpu", "none", "PCI", False),
+        (nvml(13, "Function Not Found"), 1, LOADED, "unknown", "nvml", "Function Not Found", False),
+        (nvml(None, "ended with status 11"), 1, LOADED, "unknown", "nvml", "status 11", False),
+    ],
+)
+def test_states_told_by_nvml(answer, pci, kernel_driver, state, backend, word, conclusive):
+    result = _gpu_facts.nvml_facts(answer, pci, kernel_driver)
+    jsonschema.validate(result, SCHEMA)
+    assert (result["state"], result["backend"]) == (state, backend)
+    assert word in result["reason"]
+    assert _gpu_facts.conclusive(answer) is conclusive
+
+
+def test_without_a_binding_nvidia_smi_is_asked():
+    assert _gpu_facts.conclusive(nvml(None, "ImportError: No module named 'pynvml'", found=False)) is False
+
+
+def test_report_14_a_driver_that_is_not_loaded_at_boot_is_driver_missing_and_not_no_gpu():
+    late = [
+        _gpu_facts.facts(smi(9, text("no-driver.txt")), 1, None),
+        _gpu_facts.nvml_facts(nvml(9, "Driver Not Loaded"), 1, None),
+    ]
+    absent = [_gpu_facts.facts(MISSING, 0, None), _gpu_facts.nvml_facts(nvml(9, "Driver Not Loaded"), 0, None)]
+    assert {result["state"] for result in late} == {"driver_missing"}
+    assert {result["state"] for result in absent} == {"no_gpu"}
+    assert late[0]["reason"] != absent[0]["reason"]
+
+
+def test_report_13_an_err_with_recovery_action_reset_is_needs_reset_and_the_other_gpus_are_reported():
+    result = _gpu_facts.facts(smi(0, text("h100-580-reset.xml")), 2, LOADED)
+    assert result["state"] == "ok", "the host answers; one of its GPUs is out of service"
+    assert [gpu["state"] for gpu in result["gpus"]] == ["needs_reset", "ok"]
+    sick, well = result["gpus"]
+    assert sick["temperature_c"] is None and "temperature_c" in sick["broken_fields"]
+    assert sick["memory_used_mib"] is None and sick["memory_total_mib"] == 81559
+    assert well["memory_free_mib"] == 81080 and well["broken_fields"] == []
+
+
+def test_report_13_an_exit_code_does_not_hide_the_gpus_that_answered():
+    result = _gpu_facts.facts(smi(15, text("gb200-580-lost.xml")), 2, LOADED)
+    assert [gpu["state"] for gpu in result["gpus"]] == ["ok", "lost"]
+    assert result["state"] == "ok" and "exit code 15" in result["reason"]
+
+
 def test_a_gpu_that_is_counted_but_not_listed_is_mentioned():
     program = smi(0, text("h100-580-idle.xml").replace("<attached_gpus>2<", "<attached_gpus>8<"))
-    assert "counts 8" in _gpu_facts.facts(program, 8, True)["reason"]
+    assert "counts 8" in _gpu_facts.facts(program, 8, LOADED)["reason"]
 
 
 def test_backend_none():
@@ -97,7 +170,16 @@ def test_is_gpu(vendor, pci_class, expected):
         ("0::/docker/{0}/init.scope\n", ID, None),
         ("12:pids:/\n11:memory:/docker/{0}\n1:name=systemd:/docker/{0}\n", ID, None),
         ("0::/machine.slice/libpod-{0}.scope\n", ID, None),
+        ("0::/machine.slice/libpod-{0}.scope/container\n", ID, None),
+        ("0::/machine.slice/libpod-conmon-{0}.scope\n", None, None),
         ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{0}.scope\n", ID, None),
+        ("0::/kubepods.slice/kubepods-pod1.slice/crio-{0}.scope\n", ID, None),
+        ("0::/kubepods/besteffort/pod0a4f6e2c-33f1-4c1f-9a51-6a1f0b4f4c11/{0}\n", ID, None),
+        ("0::/system.slice/containerd.service/kubepods-besteffort-pod1.slice:cri-containerd:{0}\n", ID, None),
+        ("0::/system.slice/nerdctl-{0}.scope\n", ID, None),
+        ("11:devices:/default/{0}\n10:cpuset:/\n", ID, None),
+        ("0::/../../docker-{0}.scope\n", ID, None),
+        ("0::/user.slice/backup-{0}x.scope\n", None, None),
         ("0::/system.slice/ollama.service\n", None, "ollama.service"),
         ("0::/system.slice/a.service/workers\n", None, "a.service"),
         ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n", None, "x.service"),
@@ -130,7 +212,7 @@ def test_owners():
 
 
 def test_every_process_has_an_owner_even_when_it_is_gone():
-    result = _gpu_facts.facts(smi(0, text("h200-590-load.xml")), 2, True)
+    result = _gpu_facts.facts(smi(0, text("h200-590-load.xml")), 2, LOADED)
     assert _gpu_facts.pids(result) == [10291, 10293, 10309]
     result = _gpu_facts.with_owners(result, {10291: {"container": "x", "unit": None, "managed": True}})
     jsonschema.validate(result, SCHEMA)
@@ -138,7 +220,7 @@ def test_every_process_has_an_owner_even_when_it_is_gone():
 
 
 def test_the_example_of_the_contract_is_what_the_module_returns():
-    result = _gpu_facts.facts(smi(0, text("h200-590-load.xml")), 2, True)
+    result = _gpu_facts.facts(smi(0, text("h200-590-load.xml")), 2, LOADED)
     cgroups = {
         10291: "0::/system.slice/memhog.service\n",
         10293: "0::/user.slice/user-0.slice/session-3.scope\n",

@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.indiaai.inference.plugins.module_utils import _nvidia_smi
+from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_shape, _nvidia_smi
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "unit" / "fixtures" / "nvidia-smi"
 
@@ -128,6 +128,7 @@ def test_a_subtree_that_is_one_text_speaks_for_its_fields():
         ("<gpu_recovery_action>None</gpu_recovery_action>", "ok"),
         ("<gpu_recovery_action>Reset</gpu_recovery_action>", "needs_reset"),
         ("<gpu_recovery_action>Drain and Reset</gpu_recovery_action>", "needs_reset"),
+        ("<gpu_recovery_action>Bus Reset</gpu_recovery_action>", "unknown"),
         ("<gpu_recovery_action>Reboot</gpu_recovery_action>", "unknown"),
         ("<gpu_recovery_action>Word Of Tomorrow</gpu_recovery_action>", "unknown"),
         ("<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>", "needs_reset"),
@@ -139,29 +140,122 @@ def test_what_the_driver_asks_for(element, state):
     assert healthy(element)["state"] == state
 
 
-def process(pid, memory, instance="N/A", name="python3"):
+def process(pid, memory, instance="N/A", name="python3", kind="C"):
     return (
-        "<process_info><gpu_instance_id>{2}</gpu_instance_id><pid>{0}</pid><process_name>{3}</process_name>"
+        "<process_info><gpu_instance_id>{2}</gpu_instance_id><pid>{0}</pid><type>{4}</type><process_name>{3}</process_name>"
         "<used_memory>{1}</used_memory></process_info>"
-    ).format(pid, memory, instance, name)
+    ).format(pid, memory, instance, name, kind)
 
 
 def test_processes():
     gpu = healthy(
         "<processes>" + process(30, "100 MiB") + process(20, "N/A") + process(30, "50 MiB")
         + process(40, "16925 MiB", "1") + process(40, "16925 MiB", "1") + process(50, "7 MiB", name="Unknown Error")
-        + "</processes>"
+        + process(60, "9 MiB") + process(60, "9 MiB", kind="G") + process(70, "5 MiB", kind="M+C")
+        + process(80, "10 MiB", "1") + process(80, "20 MiB", "2") + "</processes>"
     )
-    assert [(p["pid"], p["name"], p["memory_mib"]) for p in gpu["processes"]] == [
-        (20, "python3", None),
-        (30, "python3", 150),
-        (40, "python3", 16925),
-        (50, None, 7),
+    assert [(p["pid"], p["name"], p["type"], p["memory_mib"], p["gpu_instances"]) for p in gpu["processes"]] == [
+        (20, "python3", "C", None, []),
+        (30, "python3", "C", 150, []),
+        (40, "python3", "C", 16925, [1]),
+        (50, None, "C", 7, []),
+        (60, "python3", "C+G", 9, []),
+        (70, "python3", "M+C", 5, []),
+        (80, "python3", "C", 30, [1, 2]),
     ]
 
 
-def test_warnings_before_the_document_are_skipped():
-    text = "WARNING: infoROM is corrupted at gpu 0000:01:00.0\n" + (FIXTURES / "h100-580-idle.xml").read_text()
+def test_processes_that_cannot_be_listed_are_not_none():
+    gpu = healthy("<processes>[Unknown Error]</processes>")
+    assert gpu["processes"] == [] and gpu["broken_fields"] == ["processes"]
+
+
+@pytest.mark.parametrize("name", ["a & b < c", "x &amp; y", "bell \x07", "</process_name>"])
+def test_a_process_may_call_itself_what_it_likes(name):
+    gpu = healthy("<processes>" + process(30, "100 MiB", name=name) + process(31, "1 MiB", name="&lt;x&gt;") + "</processes>")
+    assert [p["pid"] for p in gpu["processes"]] == [30, 31] and gpu["processes"][1]["name"] == "<x>"
+    assert gpu["processes"][0]["name"] in (name, "x & y", "bell ?")
+
+
+def unused_memory(used, *sizes, mig="Disabled"):
+    body = HEALTHY.format(used=used, more="<processes>" + "".join(process(9 + n, size) for n, size in enumerate(sizes)) + "</processes>")
+    return one(body.replace("<current_mig>Disabled", "<current_mig>" + mig))["memory_unattributed_mib"]
+
+
+def test_memory_that_no_process_admits_to():
+    assert unused_memory("32362 MiB", "2566 MiB", "29776 MiB") == 20
+    assert unused_memory("100 MiB") == 100
+    assert unused_memory("100 MiB", "120 MiB") == 0
+    assert unused_memory("100 MiB", "[N/A]") is None
+    assert unused_memory("[N/A]") is None
+    assert unused_memory("100 MiB", mig="Enabled") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("00000000:0A:00.0", "00000000:0a:00.0"),
+        ("0000:0a:00.0", "00000000:0a:00.0"),
+        ("0A:00.0", "00000000:0a:00.0"),
+        ("0009:01:00.0", "00000009:01:00.0"),
+        ("", None),
+        (None, None),
+        ("something else", "something else"),
+    ],
+)
+def test_bus_ids_are_written_one_way(text, expected):
+    assert _gpu_shape.bus_id(text) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a100-510-mig", "a100-535-mig", "gb200-580-lost", "h100-580-idle", "h100-580-reset", "h200-590-load", "l40s-595-idle",
+     "rtx2080s-610-desktop"],
+)
+def test_every_schema_from_v11_to_v13_is_read_without_a_broken_field_that_is_not_one(name):
+    for gpu in parse(name + ".xml")["gpus"]:
+        assert gpu["uuid"].startswith("GPU-") and gpu["power_limit_w"] > 0 and gpu["sm_clock_max_mhz"] > 0
+        assert bool(gpu["broken_fields"]) == (gpu["state"] != "ok")
+
+
+def test_report_12_old_and_new_field_names_give_the_same_fact():
+    old = healthy(
+        "<power_readings><power_draw>61.50 W</power_draw><power_limit>300.00 W</power_limit><enforced_power_limit>290.00 W"
+        "</enforced_power_limit></power_readings><clocks_throttle_reasons><clocks_throttle_reason_sw_power_cap>Active"
+        "</clocks_throttle_reason_sw_power_cap></clocks_throttle_reasons><gpu_reset_status><reset_required>Yes</reset_required>"
+        "</gpu_reset_status><ecc_errors><volatile><sram_uncorrectable>1</sram_uncorrectable><dram_uncorrectable>2"
+        "</dram_uncorrectable></volatile></ecc_errors>"
+    )
+    new = healthy(
+        "<gpu_power_readings><average_power_draw>61.50 W</average_power_draw><instant_power_draw>70.00 W</instant_power_draw>"
+        "<current_power_limit>290.00 W</current_power_limit><requested_power_limit>300.00 W</requested_power_limit>"
+        "</gpu_power_readings><clocks_event_reasons><clocks_event_reason_sw_power_cap>Active</clocks_event_reason_sw_power_cap>"
+        "</clocks_event_reasons><gpu_recovery_action>Reset</gpu_recovery_action><ecc_errors><volatile>"
+        "<sram_uncorrectable_parity>1</sram_uncorrectable_parity><sram_uncorrectable_secded>0</sram_uncorrectable_secded>"
+        "<dram_uncorrectable>2</dram_uncorrectable></volatile></ecc_errors>"
+    )
+    assert old == new
+    assert (new["power_draw_w"], new["power_limit_w"], new["power_limit_requested_w"]) == (61.5, 290.0, 300.0)
+    assert (new["clock_event_reasons"], new["recovery_action"]) == (["sw_power_cap"], "reset")
+    assert new["ecc_volatile_uncorrected"] == 3
+
+
+def test_before_ampere_there_is_one_total_of_errors():
+    gpu = healthy(
+        "<ecc_errors><volatile><single_bit><device_memory>4</device_memory><total>5</total></single_bit>"
+        "<double_bit><total>N/A</total></double_bit></volatile></ecc_errors>"
+    )
+    assert (gpu["ecc_volatile_corrected"], gpu["ecc_volatile_uncorrected"]) == (5, None)
+
+
+def test_utilisation_is_reported_and_not_believed():
+    gpu = parse("l40s-595-idle.xml")["gpus"][0]
+    assert (gpu["utilization_percent"], gpu["memory_used_mib"], gpu["memory_unattributed_mib"]) == (100, 0, 0)
+
+
+def test_warnings_around_the_document_are_skipped():
+    warning = "WARNING: infoROM is corrupted at gpu 0000:01:00.0\n"
+    text = warning + (FIXTURES / "h100-580-idle.xml").read_text() + warning
     assert len(_nvidia_smi.parse(text)["gpus"]) == 2
 
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import time
 
 import pytest
 
-from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_probe
+from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_facts, _gpu_probe
 
 
 @pytest.fixture(name="program")
@@ -86,6 +88,72 @@ def test_cgroups_of_processes_that_are_gone_are_left_out(tmp_path):
     assert os.getpid() in _gpu_probe.cgroups([os.getpid()])
 
 
-def test_driver_loaded(tmp_path):
-    assert _gpu_probe.driver_loaded(str(tmp_path)) is True
-    assert _gpu_probe.driver_loaded(str(tmp_path / "version")) is False
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.06  Wed Jun 26 06:46:07 UTC 2024\nGCC version: 12.2.0\n",
+         "535.183.06"),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build  (root@host)\n", "590.48.01"),
+        ("something else\n", ""),
+    ],
+)
+def test_kernel_driver(tmp_path, text, version):
+    path = tmp_path / "version"
+    assert _gpu_probe.kernel_driver(str(path)) is None
+    path.write_text(text)
+    assert _gpu_probe.kernel_driver(str(path)) == version
+
+
+def test_report_15_a_hanging_nvidia_smi_is_cut_at_the_timeout_and_the_state_is_unknown(program):
+    started = time.monotonic()
+    answer = _gpu_probe.run_nvidia_smi(program('exec sleep 300'), 1)
+    result = _gpu_facts.facts(answer, 8, "590.48.01")
+    assert time.monotonic() - started < 10
+    assert (result["state"], result["gpus"]) == ("unknown", []) and "1 s" in result["reason"]
+
+
+def test_report_15_a_hanging_nvml_is_cut_at_the_timeout_and_the_state_is_unknown(tmp_path):
+    pids = tmp_path / "pids"
+
+    def hang():
+        helper = subprocess.Popen(["sleep", "300"])
+        pids.write_text("{0} {1}".format(os.getpid(), helper.pid))
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(300)
+
+    started = time.monotonic()
+    answer = _gpu_probe.run_nvml(1, hang)
+    assert time.monotonic() - started < 10
+    result = _gpu_facts.nvml_facts(answer, 8, "590.48.01")
+    assert (result["state"], result["gpus"]) == ("unknown", []) and "1 s" in result["reason"]
+    assert _gpu_facts.conclusive(answer), "nvidia-smi would hang too, and is not asked"
+    deadline = time.monotonic() + 5
+    left = [int(word) for word in pids.read_text().split()]
+    while any(alive(pid) for pid in left) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(left) == 2 and not [pid for pid in left if alive(pid)]
+
+
+def test_nvml_answers_from_a_child(capfd):
+    def read():
+        os.write(1, b"noise of the library")
+        return {"found": True, "error": None, "document": {"pid": os.getpid(), "filler": "x" * 300000}}
+
+    answer = _gpu_probe.run_nvml(10, read)
+    assert answer["timed_out"] is False and answer["error"] is None
+    assert answer["document"]["pid"] != os.getpid() and len(answer["document"]["filler"]) == 300000
+    assert capfd.readouterr().out == ""
+    with pytest.raises(ChildProcessError):
+        os.waitpid(answer["document"]["pid"], os.WNOHANG)  # it was collected
+
+
+def test_a_crash_of_the_library_is_reported_and_does_not_end_the_module():
+    answer = _gpu_probe.run_nvml(10, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    assert answer["document"] is None and answer["error"]["code"] is None and "status" in answer["error"]["text"]
+    assert not _gpu_facts.conclusive(answer)
+
+
+def test_a_bug_of_the_binding_is_reported():
+    answer = _gpu_probe.run_nvml(10, lambda: {}["missing"])
+    assert answer["error"] == {"code": None, "text": "KeyError: 'missing'"}
+
