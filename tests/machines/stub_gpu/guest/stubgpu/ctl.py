@@ -60,7 +60,7 @@ def _reset(profile: str = "", count: str = "") -> None:
             raise UsageError(f"no profile {wanted!r}; there are: {', '.join(profiles.NAMES)}")
         if not number.isdigit() or not 1 <= int(number) <= profiles.MAX_GPUS:
             raise UsageError(f"not a number of GPUs from 1 to {profiles.MAX_GPUS}: {number!r}")
-        kept = {key: values[key] for key in ("devices", "library", "root_only") if key in values}
+        kept = {key: values[key] for key in devices.KEYS + ("root_only",) if key in values}
         values.clear()
         values.update(profiles.fresh(wanted, int(number), int(time.time())), **kept)
 

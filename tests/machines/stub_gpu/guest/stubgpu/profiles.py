@@ -73,7 +73,8 @@ _BOARDS = {
 
 NAMES = tuple(_BOARDS)
 # Keys that are read where they are set, and are in no fresh state.
-OPTIONAL = ("devices", "library", "event_reasons", "utilization", "recovery_action", "mem_idle", "sm_default", "temperature_limit")
+OPTIONAL = ("devices", "library", "cdi", "event_reasons", "utilization", "recovery_action", "mem_idle", "sm_default",
+            "temperature_limit")
 
 
 def fresh(profile: str, count: int, now: int) -> dict:
