@@ -9,8 +9,10 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from unittest import mock
 
 from . import build
+from .guest.stubgpu import ctl, state
 
 BIN = build.HERE / "guest" / "bin"
 
@@ -43,15 +45,24 @@ class StubGpu:
             added["LD_LIBRARY_PATH"] = str(self._library)
         return {**os.environ, **added}
 
-    def control(self, *words: str) -> str:
-        """Run stub-gpu-ctl; what it printed."""
-        return self.run([str(BIN / "stub-gpu-ctl"), *words], check=True).stdout
+    def control(self, *words: str) -> None:
+        """What stub-gpu-ctl does; its errors are raised."""
+        with self._here():
+            ctl.run(list(words))
+
+    def _here(self):
+        return mock.patch.dict(os.environ, self.environment())
 
     def set(self, key: str, value: str) -> None:
         self.control("set", key, value)
 
-    def get(self, key: str) -> str:
-        return self.control("get", key).rstrip("\n")
+    def state(self) -> dict:
+        return state.read(str(self.state_file))
+
+    def edit(self, values: dict) -> None:
+        """Put keys into the state as they are, without what stub-gpu-ctl checks and does beside."""
+        with self._here():
+            state.change(lambda found: found.update(values))
 
     def smi(self, *words: str, library: bool = True, timeout: float = 30) -> subprocess.CompletedProcess:
         """Run nvidia-smi."""
