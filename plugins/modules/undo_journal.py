@@ -54,10 +54,11 @@ options:
           - V(unit) saves whether the systemd unit O(items[].name) exists, is enabled, masked and active.
           - V(container) saves whether the Docker container O(items[].name) runs, and its restart policy.
           - V(package) saves the version; packages are never removed, the result says so.
+          - V(hold) saves whether the installed package O(items[].name) was held at its version.
           - V(user) and V(group) are removed again when they were absent.
         type: str
         required: true
-        choices: [file, directory, sysctl, unit, container, package, user, group]
+        choices: [file, directory, sysctl, unit, container, package, hold, user, group]
       path:
         description: Absolute path of a V(file) or V(directory).
         type: path
@@ -65,7 +66,7 @@ options:
         description: Name of a kernel setting, for example V(vm.swappiness).
         type: str
       name:
-        description: Name of a unit, container, package, user or group. A unit without a suffix is a service.
+        description: Name of a unit, container, package (also of a hold), user or group. A unit without a suffix is a service.
         type: str
       purge:
         description: Remove a V(directory) that was absent before even when it is not empty.

@@ -32,6 +32,7 @@ KINDS = {
     "unit": "name",
     "container": "name",
     "package": "name",
+    "hold": "name",
     "user": "name",
     "group": "name",
 }

@@ -357,6 +357,17 @@ class Kinds:
         if now != prior["version"]:
             raise Kept("packages stay: is %s, was %s" % (now or "not installed", prior["version"] or "not installed"))
 
+    # ---- holds ----------------------------------------------------------------------------------------------------
+
+    def _probe_hold(self, item, absent, dry):
+        return {"held": self.system.package_held(item["name"])}
+
+    def _restore_hold(self, item, prior):
+        now = self.system.package_held(item["name"])
+        if now is None or prior["held"] is None or now == prior["held"]:
+            return  # gone packages carry no hold
+        self.system.hold_package(item["name"], prior["held"])
+
 
 def _ownership(found):
     return {"mode": stat.S_IMODE(found.st_mode), "uid": found.st_uid, "gid": found.st_gid}

@@ -86,13 +86,22 @@ class System:
         shown = self._run(["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", name], check=False).split()
         return shown[1] if len(shown) == 2 and shown[0] == "installed" else None
 
+    def package_held(self, name):
+        """True when an installed package is kept at its version, False when it is not, None when it is not installed."""
+        shown = self._run(["dpkg-query", "--show", "--showformat=${db:Status-Want} ${db:Status-Status}", name], check=False).split()
+        return shown[0] == "hold" if len(shown) == 2 and shown[1] == "installed" else None
+
+    def hold_package(self, name, held):
+        """Keep an installed package at its version, or let it go."""
+        self._run(["dpkg", "--set-selections"], given="%s %s\n" % (name, "hold" if held else "install"))
+
     @staticmethod
-    def _run(argv, check=True, timeout=60):
+    def _run(argv, check=True, timeout=60, given=""):
         environment = dict(os.environ, LC_ALL="C", SYSTEMD_PAGER="")
         try:
             # Used where there is no AnsibleModule, so not through run_command().
             done = subprocess.run(  # pylint: disable=ansible-bad-function
-                argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False, env=environment
+                argv, input=given, capture_output=True, text=True, timeout=timeout, check=False, env=environment
             )
         except (OSError, subprocess.TimeoutExpired) as exc:
             if not check and isinstance(exc, OSError):

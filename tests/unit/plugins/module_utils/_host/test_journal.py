@@ -71,6 +71,9 @@ class FalseSystem:
     def package_version(self, name):
         return self.packages.get(name)
 
+    def package_held(self, name):
+        return False if name in self.packages else None
+
 
 class Host:
     """A root folder, its journal, and shortcuts."""
@@ -540,11 +543,11 @@ def test_every_entry_obeys_the_contract(host):
     host.system.containers["c"] = false_container(True, {"Name": "no"})
     host.journal.record("r", items(
         ("file", "/etc/a"), ("file", "/etc/l"), ("file", "/etc/n/n"), ("directory", "/etc"), ("directory", "/new"), ("sysctl", "vm.dirty_bytes"),
-        ("sysctl", "no.such"), ("unit", "x"), ("container", "c"), ("container", "d"), ("package", "p"), ("user", "u"), ("group", "g")
+        ("sysctl", "no.such"), ("unit", "x"), ("container", "c"), ("container", "d"), ("package", "p"), ("hold", "p"), ("user", "u"), ("group", "g")
     ))
     lines = [json.loads(line) for line in open(host.journal.path, encoding="utf-8")]
     records = [line for line in lines if line["op"] == "record"]
-    assert len(records) == 13
+    assert len(records) == 14
     for line in records:
         jsonschema.Draft202012Validator(schema).validate(line)
 
