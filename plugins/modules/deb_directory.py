@@ -94,6 +94,13 @@ def read_directory(module, path):
     return files
 
 
+def reasons(output):
+    """What apt and dpkg say of their failure; dpkg says it among its progress."""
+    lines = [line.strip() for line in output.splitlines()]
+    told = [line for line in lines if line.startswith(("E:", "dpkg:")) or " depends on " in line or " Depends:" in line]
+    return "; ".join(told or lines[-5:])
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -138,7 +145,7 @@ def main():
         if rc != 0:
             lacking = "Neither the host nor the directory has: %s. " % ", ".join(missing) if missing else ""
             module.fail_json(msg="%s: apt did not install %s. %s%s" % (
-                path, ", ".join(item["Package"] for item in chosen), lacking, (err or out).strip()), stdout=out, **result)
+                path, ", ".join(item["Package"] for item in chosen), lacking, reasons(out + err)), stdout=out, **result)
     module.exit_json(**result)
 
 
