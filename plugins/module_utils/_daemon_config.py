@@ -1,104 +1,43 @@
 # Copyright: (c) 2026, IndiaAI Inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What belongs in Docker's daemon.json and how a running daemon takes it.
+"""What belongs in Docker's daemon.json on this host, and what of it the running daemon has not taken over.
 
-Pure: text and dictionaries in, text and dictionaries out. Reading files, talking to the daemon and signals are the
-module's business. This file is private to the collection.
+Pure: dictionaries in, dictionaries out. Reading files, talking to the daemon and signals are the module's business. The
+text of the file is _daemon_text, the table of keys _daemon_keys. This file is private to the collection.
 """
 
 from __future__ import annotations
 
-import json
+import ipaddress
 
-# Keys that the daemon takes over on SIGHUP. Everything else waits for a restart.
-RELOADABLE = frozenset((
-    "allow-nondistributable-artifacts",
-    "authorization-plugins",
-    "debug",
-    "default-runtime",
-    "insecure-registries",
-    "labels",
-    "live-restore",
-    "max-concurrent-downloads",
-    "max-concurrent-uploads",
-    "max-download-attempts",
-    "registry-mirrors",
-    "runtimes",
-    "shutdown-timeout",
-))
-
-# Where `GET /info` shows what the daemon really runs with.
-_VISIBLE = {
-    "data-root": lambda info: info.get("DockerRootDir"),
-    "debug": lambda info: info.get("Debug"),
-    "default-runtime": lambda info: info.get("DefaultRuntime"),
-    "labels": lambda info: info.get("Labels") or [],
-    "live-restore": lambda info: info.get("LiveRestoreEnabled"),
-    "log-driver": lambda info: info.get("LoggingDriver"),
-    "registry-mirrors": lambda info: [m.rstrip("/") for m in (info.get("RegistryConfig") or {}).get("Mirrors") or []],
-    "storage-driver": lambda info: info.get("Driver"),
-}
+from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_keys
+from ansible_collections.indiaai.inference.plugins.module_utils import _ulimits
 
 # The log drivers that understand max-size and max-file.
 _FILE_LOG_DRIVERS = ("json-file", "local")
+
+# Runtimes that dockerd brings itself.
+_OWN_RUNTIMES = ("runc", "io.containerd.runc.v2", "io.containerd.runtime.v1.linux")
 
 # Flags of dockerd whose name differs from the key in the file; the daemon refuses a setting given in both places.
 _FLAG_ALIASES = {
     "H": "hosts", "host": "hosts", "label": "labels", "log-opt": "log-opts", "dns": "dns", "D": "debug",
     "l": "log-level", "G": "group", "s": "storage-driver", "storage-opt": "storage-opts", "exec-opt": "exec-opts",
     "add-runtime": "runtimes", "registry-mirror": "registry-mirrors", "insecure-registry": "insecure-registries",
-    "default-address-pool": "default-address-pools", "b": "bridge",
+    "default-address-pool": "default-address-pools", "b": "bridge", "default-ulimit": "default-ulimits",
+    "dns-opt": "dns-opts", "authorization-plugin": "authorization-plugins", "p": "pidfile", "feature": "features",
 }
 
 
-class DaemonConfigError(ValueError):
-    """The file cannot be used as it is; the message says where, what was found and what to do."""
-
-
-def parse(text, path="/etc/docker/daemon.json"):
-    """Text of daemon.json -> dict with the order of the file kept.
-
-    A missing file is passed as None and, like an empty one, means no settings. Anything that is not exactly one JSON
-    object raises DaemonConfigError with line and column.
-    """
-    if text is None or not text.strip():
-        return {}
-    duplicates = []
-
-    def pairs(items):
-        seen = {}
-        for key, value in items:
-            if key in seen:
-                duplicates.append(key)
-            seen[key] = value
-        return seen
-
-    try:
-        data = json.loads(text, object_pairs_hook=pairs)
-    except json.JSONDecodeError as exc:
-        hint = "a second JSON document follows the first one" if exc.msg == "Extra data" else exc.msg
-        raise DaemonConfigError(
-            "{0} is not valid JSON: line {1}, column {2}: {3}. Nothing was written and Docker was left as it runs. "
-            "Repair the file (or move it away to start without settings) and run again.".format(
-                path, exc.lineno, exc.colno, hint)) from exc
-    if not isinstance(data, dict):
-        raise DaemonConfigError(
-            "{0} holds a JSON {1}, wanted is one object {{...}}. Nothing was written. Repair the file and run again."
-            .format(path, type(data).__name__))
-    if duplicates:
-        raise DaemonConfigError(
-            "{0} names {1} more than once; which one counts cannot be kept in a rewrite. Nothing was written. "
-            "Leave one of them and run again.".format(path, ", ".join(sorted(set(duplicates)))))
-    return data
-
-
 def normalise(settings):
-    """The wanted settings in the types that dockerd demands: values of log-opts are strings, always."""
+    """The wanted settings in the types that dockerd demands: values of log-opts are strings, limits are objects."""
     result = {}
     for key, value in settings.items():
         if key == "log-opts" and isinstance(value, dict):
             value = {name: _text(item) for name, item in value.items()}
+        elif key == "default-ulimits" and isinstance(value, dict):
+            value = _ulimits.normalise(value)
         result[key] = value
     return result
 
@@ -141,9 +80,22 @@ def merge(current, settings):
     return result
 
 
-def render(config):
-    """Text of the file, four spaces as nvidia-ctk and Docker's own examples write it."""
-    return json.dumps(config, indent=4, ensure_ascii=False) + "\n"
+def complete(current, settings, defaults):
+    """Those of the defaults that neither the file nor the settings speak of, added to the settings.
+
+    >>> complete({"runtimes": {"nvidia": {"path": "/opt/n"}}}, {}, {"runtimes": {"nvidia": {"path": "n", "args": []}}})
+    {}
+    """
+    result = dict(settings)
+    for key, value in defaults.items():
+        if isinstance(value, dict) and key in ("runtimes", "features"):  # maps of independent things
+            missing = {name: item for name, item in value.items()
+                       if name not in (current.get(key) or {}) and name not in (settings.get(key) or {})}
+            if missing:
+                result[key] = merge(result.get(key) or {}, missing)
+        elif key not in current and key not in settings:
+            result[key] = value
+    return result
 
 
 def changed_keys(before, after):
@@ -153,9 +105,10 @@ def changed_keys(before, after):
     """
     result = {"reload": [], "restart": []}
     for key in sorted(set(before) | set(after)):
-        if before.get(key) == after.get(key) and (key in before) == (key in after):
+        if key in before and key in after and _daemon_keys.same(before[key], after[key]):
             continue
-        result["reload" if key in RELOADABLE and key in after else "restart"].append(key)
+        by = _daemon_keys.loaded_by(key) if key in after else _daemon_keys.RESTART
+        result[by].append(key)
     return result
 
 
@@ -166,35 +119,20 @@ def not_loaded(config, info):
     """
     result = []
     for key in sorted(config):
-        wanted = config[key]
-        if key == "runtimes":
-            known = set(info.get("Runtimes") or {})
-            absent = sorted(set(wanted) - known)
-            if absent:
-                result.append({"key": key, "wanted": absent, "running": sorted(known), "by": "reload"})
-            continue
-        if key not in _VISIBLE:
-            continue
-        running = _VISIBLE[key](info)
-        if key == "labels" and not set(wanted) - set(running):
-            continue
-        if key == "registry-mirrors":
-            wanted = [item.rstrip("/") for item in wanted]
-        if key == "data-root":
-            wanted = wanted.rstrip("/") or "/"
-        if running != wanted:
-            result.append({"key": key, "wanted": wanted, "running": running,
-                           "by": "reload" if key in RELOADABLE else "restart"})
+        found = _daemon_keys.shown(key, config[key], info)
+        if found is not None and not found[1]:
+            result.append({"key": key, "wanted": config[key], "running": found[0], "by": _daemon_keys.loaded_by(key)})
     return result
 
 
-def invisible(settings):
-    """Our keys that only a restart loads and that /info does not show (log-opts, default-ulimits, ...)."""
-    return sorted(key for key in settings if key not in RELOADABLE and key not in _VISIBLE)
+def invisible(settings, info):
+    """Our keys that only a restart loads and that this daemon's /info does not show (log-opts, default-ulimits, ...)."""
+    return sorted(key for key in settings if _daemon_keys.loaded_by(key) == _daemon_keys.RESTART
+                  and _daemon_keys.shown(key, settings[key], info) is None)
 
 
 def flag_names(cmdline):
-    """Arguments of the running dockerd -> {key of daemon.json: flag as typed}.
+    """Arguments of dockerd -> {key of daemon.json: flag as typed}.
 
     >>> flag_names(["dockerd", "-H", "fd://", "--live-restore"])
     {'hosts': '-H', 'live-restore': '--live-restore'}
@@ -211,11 +149,22 @@ def flag_names(cmdline):
     return found
 
 
+def unit_command(text):
+    """Output of `systemctl show --property=ExecStart` -> the arguments, [] when there is no such unit.
+
+    The running daemon has the arguments it was started with; those of the unit count at its next start.
+    """
+    for part in text.split(";"):
+        name, equals, value = part.strip().partition("argv[]=")
+        if equals:
+            return value.split()
+    return []
+
+
 def conflicts(settings, cmdline):
     """Settings that the daemon's command line gives too: with both, dockerd refuses to start -> list of sentences."""
     flags = flag_names(cmdline)
-    return ["%s is set by the flag %s of the running dockerd" % (key, flags[key])
-            for key in sorted(settings) if key in flags]
+    return ["%s is set by the flag %s of dockerd" % (key, flags[key]) for key in sorted(settings) if key in flags]
 
 
 def runtime_binaries(config):
@@ -226,6 +175,45 @@ def runtime_binaries(config):
     runtimes = config.get("runtimes") or {}
     paths = {name: item.get("path") for name, item in runtimes.items() if isinstance(item, dict) and item.get("path")}
     default = config.get("default-runtime")
-    if default and default not in runtimes and default not in ("runc", "io.containerd.runc.v2"):
+    if default and default not in runtimes and default not in _OWN_RUNTIMES:
         return paths, "default-runtime is %s, but runtimes does not define it" % default
     return paths, None
+
+
+def networks(settings):
+    """The address ranges that settings give to Docker's bridges -> [(key, network)]; what is no range is left to dockerd."""
+    found = []
+    for pool in settings.get("default-address-pools") or []:
+        found.append(("default-address-pools", pool.get("base") if isinstance(pool, dict) else None))
+    for key in ("bip", "fixed-cidr"):
+        found.append((key, settings.get(key)))
+    result = []
+    for key, value in found:
+        try:
+            result.append((key, ipaddress.ip_network(value, strict=False)))
+        except ValueError:
+            continue
+    return result
+
+
+def routes(text):
+    """Text of /proc/net/route -> [(interface, network)] but the default route; Docker's own bridges are left out."""
+    result = []
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) < 8 or fields[7] == "00000000" or fields[0].startswith(("docker", "br-", "veth")):
+            continue
+        address, mask = (bytes.fromhex(fields[index])[::-1] for index in (1, 7))
+        result.append((fields[0], ipaddress.ip_network((int.from_bytes(address, "big"), _prefix(mask)), strict=False)))
+    return result
+
+
+def _prefix(mask):
+    return bin(int.from_bytes(mask, "big")).count("1")
+
+
+def shadowed_routes(settings, host_routes):
+    """Address ranges for Docker's bridges that hide a network this host has a route to -> list of sentences."""
+    return ["%s %s overlaps %s, which this host reaches through %s" % (key, network, route, interface)
+            for key, network in networks(settings) for interface, route in host_routes
+            if network.version == route.version and network.overlaps(route)]

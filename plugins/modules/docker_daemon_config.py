@@ -16,14 +16,32 @@ description:
   - Keys that the daemon takes by reload are loaded by SIGHUP, which stops nothing. Keys that need a restart are named in
     RV(restart_required); the daemon is restarted for them only when nothing runs in it, or when O(restart_ok=true) and
     live-restore is loaded already.
-  - A file that is not valid JSON stops the module before anything is written.
+  - A file that is not valid JSON stops the module before anything is written. So does what Docker would accept and choke
+    on later - a runtime whose binary is missing, a setting that the unit gives as a flag too, an address pool that hides
+    a network of this host, another C(data-root) under a daemon that has data.
+  - Only the values that change are changed in the text; the rest of the file keeps its bytes.
 options:
   settings:
     description:
       - Keys of daemon.json with their wanted values, merged deeply. Values below C(log-opts) become strings.
       - C(live-restore) is left out on a swarm node, C(log-opts) where the log driver writes no files. RV(left_out) says so.
+      - Limits below C(default-ulimits) may be a number or C({soft, hard}), V(-1) for unlimited. They are lowered to what
+        this daemon can give to a container, since no container would start otherwise. RV(clamped) says so.
     type: dict
     default: {}
+  settings_if_absent:
+    description:
+      - Settings that are made only where neither the file nor O(settings) speaks of them. Below C(runtimes) and C(features)
+        each name counts for itself.
+    type: dict
+    default: {}
+  read_at_start:
+    description:
+      - Files that the daemon looks for only when it starts, such as the hook behind C(docker run --gpus). One that is
+        younger than the daemon is named in RV(restart_required).
+    type: list
+    elements: path
+    default: []
   state:
     description:
       - V(present) merges O(settings) into the file and loads them.
@@ -95,11 +113,17 @@ changed_keys:
   type: dict
   sample: {"reload": ["live-restore"], "restart": ["log-opts"]}
 restart_required:
-  description: Keys of O(settings) that are in the file and wait for a restart of the daemon.
+  description: Keys of O(settings) and files of O(read_at_start) that wait for a restart of the daemon.
   returned: success
   type: list
   elements: str
   sample: [log-opts]
+clamped:
+  description: Limits that were lowered to what a container can get here; V(-1) is unlimited.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"limit": "nofile", "wanted": 1048576, "granted": 524288}]
 left_out:
   description: Settings this host must not get, each with its reason.
   returned: success
@@ -133,142 +157,26 @@ containers_restarted:
 
 import importlib.util
 import os
-import shutil
-import signal
 import tempfile
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_config
+from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_host
+from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_keys
+from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_text
+from ansible_collections.indiaai.inference.plugins.module_utils import _ulimits
 from ansible_collections.indiaai.inference.plugins.module_utils._host import atomic
 from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api
 
-_BINARIES = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin:/snap/bin"
 
-
-def read_text(path):
-    """Text of a file, None when there is none."""
+def read_config(path):
+    """Text of the file, None when there is none. DaemonConfigError when it is no text."""
     try:
-        with open(path, encoding="utf-8") as handle:
-            return handle.read()
+        with open(path, "rb") as handle:
+            return _daemon_text.decode(handle.read(), path)
     except FileNotFoundError:
         return None
-
-
-def same_namespace(pid):
-    """Whether a process shares our pid namespace (a dockerd inside a container of this host does not)."""
-    try:
-        return os.readlink("/proc/%s/ns/pid" % pid) == os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return False
-
-
-def daemon_pid():
-    """Process id of this host's dockerd, None when it does not run."""
-    candidates = [(read_text("/run/docker.pid") or "").strip()]
-    candidates += [entry for entry in os.listdir("/proc") if entry.isdigit()]
-    for pid in candidates:
-        try:
-            name = read_text("/proc/%s/comm" % pid) if pid else None
-        except OSError:
-            continue
-        if name and name.strip() == "dockerd" and same_namespace(pid):
-            return int(pid)
-    return None
-
-
-def started_at(pid):
-    """When a process started, in seconds since the epoch; None when it is gone."""
-    try:
-        ticks = int((read_text("/proc/%d/stat" % pid) or "").rsplit(")", 1)[1].split()[19])
-    except (IndexError, ValueError, OSError):
-        return None
-    # By its age, since btime in /proc/stat is whole seconds and moves with the clock.
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return time.time() - age
-
-
-class Daemon:
-    """The dockerd of this host: what it runs with, SIGHUP, restart."""
-
-    def __init__(self, module):
-        self.module = module
-        self.api = docker_api.DockerApi(module.params["socket_path"], timeout=20)
-        self.binary = shutil.which("dockerd", path=_BINARIES)
-        self.pid = daemon_pid()
-        self.info = self.read_info()
-
-    def read_info(self):
-        """Answer of GET /info, None when no daemon answers."""
-        try:
-            status, info = self.api.request("GET", "/info")
-        except docker_api.DockerUnavailable:
-            return None
-        return info if status == 200 and isinstance(info, dict) else None
-
-    @property
-    def swarm(self):
-        """Whether this host takes part in a swarm."""
-        state = ((self.info or {}).get("Swarm") or {}).get("LocalNodeState") or "inactive"
-        return state not in ("inactive", "error")
-
-    def cmdline(self):
-        """Arguments of the running daemon, [] when none runs."""
-        if self.pid is None:
-            return []
-        return [part for part in (read_text("/proc/%d/cmdline" % self.pid) or "").split("\0") if part]
-
-    def running(self):
-        """{container id: (name, StartedAt)} of everything that runs now."""
-        result = {}
-        for item in self.api.containers():
-            details = self.api.inspect(item["Id"]) or {}
-            result[item["Id"]] = (details.get("Name", "").lstrip("/"), (details.get("State") or {}).get("StartedAt"))
-        return result
-
-    def hangup(self, satisfied, seconds):
-        """SIGHUP, then wait until satisfied(info) or time is up -> whether it became true."""
-        os.kill(self.pid, signal.SIGHUP)
-        deadline = time.monotonic() + seconds
-        while True:
-            time.sleep(0.1)
-            info = self.read_info()
-            if info is not None:
-                self.info = info
-                if satisfied(info):
-                    return True
-            if time.monotonic() > deadline:
-                return False
-
-    def restart(self):
-        """Restart through the unit and wait until the API answers again."""
-        # The unit allows three starts a minute and stays down after that; one asked-for restart must not hit the limit.
-        self.module.run_command(["systemctl", "reset-failed", "docker.service"])
-        rc, out, err = self.module.run_command(["systemctl", "restart", "docker.service"])
-        if rc != 0:
-            self.module.fail_json(msg="systemctl restart docker.service failed: %s" % (err or out).strip())
-        deadline = time.monotonic() + 60
-        self.info = None
-        while self.info is None and time.monotonic() < deadline:
-            time.sleep(0.2)
-            self.info = self.read_info()
-        self.pid = daemon_pid()
-        if self.info is None:
-            self.module.fail_json(msg="Docker does not answer 60 s after its restart; see journalctl -u docker.")
-
-    def describe(self):
-        """The return value `daemon`."""
-        info = self.info or {}
-        return {
-            "present": self.binary is not None or self.info is not None,
-            "binary": self.binary,
-            "running": self.info is not None,
-            "version": info.get("ServerVersion"),
-            "live_restore": info.get("LiveRestoreEnabled"),
-            "swarm": self.swarm,
-            "containers_running": info.get("ContainersRunning"),
-        }
 
 
 def write(path, text):
@@ -282,27 +190,78 @@ def write(path, text):
     atomic.write(path, text, mode=0o644)
 
 
-def check_before_writing(module, daemon, settings, config):
-    """Everything that would make the daemon refuse the file is found here, while nothing has been written."""
+def wanted_settings(module, daemon, current):
+    """The parameters as this host gets them -> (settings, skipped, clamped)."""
+    settings = _daemon_config.complete(
+        current, _daemon_config.normalise(module.params["settings"]), _daemon_config.normalise(module.params["settings_if_absent"]))
+    settings, skipped = _daemon_config.applicable(current, settings, daemon.swarm)
+    clamped = []
+    if settings.get("default-ulimits"):
+        settings["default-ulimits"], clamped = _ulimits.clamp(settings["default-ulimits"], daemon.grantable())
+    return settings, skipped, clamped
+
+
+def check_before_writing(module, daemon, current, settings, config):
+    """Everything that would make the daemon refuse the file, or choke on it, is found here, while nothing has been written.
+
+    -> sentences that forbid a restart: what somebody else's part of the file would do to the next start.
+    """
     path = module.params["path"]
-    command = daemon.cmdline()
-    problems = _daemon_config.conflicts(settings, command)
-    other = [arg for arg in command if arg.startswith("--config-file")]
-    if other and path not in " ".join(command):
+    running, unit = daemon.cmdline(), daemon.unit_command()
+    problems = sorted(set(_daemon_config.conflicts(settings, running) + _daemon_config.conflicts(settings, unit)))
+    other = [arg for arg in running if arg.startswith("--config-file")]
+    if other and path not in " ".join(running):
         problems.append("the running dockerd reads another file: %s" % " ".join(other))
     if problems:
         module.fail_json(msg="Not writing %s: %s. Docker refuses a setting given in both places: remove it from the unit "
                              "(systemctl cat docker), or leave it out of the settings." % (path, "; ".join(problems)))
+    check_runtimes(module, daemon, settings, config)
+    new = {key: value for key, value in settings.items() if key not in current or not _daemon_keys.same(value, current[key])}
+    check_networks(module, new)
+    check_data_root(module, daemon, new)
+    validate(module, daemon, config)
+    foreign = _daemon_config.conflicts(config, unit)
+    for sentence in foreign:
+        module.warn("%s: %s, and the file has it too: Docker will not start again like this." % (path, sentence))
+    return foreign
+
+
+def check_runtimes(module, daemon, settings, config):
+    """dockerd, --validate included, accepts a runtime that is not there; the next container then does not start."""
+    path = module.params["path"]
     paths, problem = _daemon_config.runtime_binaries(config)
-    absent = ["%s (%s)" % (name, binary) for name, binary in sorted(paths.items()) if not shutil.which(binary)]
-    if absent and (set(settings) & {"runtimes", "default-runtime"}):
-        problem = "the binary of runtime %s does not exist" % ", ".join(absent)
+    absent = {name: binary for name, binary in sorted(paths.items()) if not daemon.which(binary)}
+    said = ", ".join("%s (%s)" % item for item in absent.items())
+    ours = set(settings.get("runtimes") or {}) | {settings.get("default-runtime")}
+    if set(absent) & ours:
+        problem = "the binary of runtime %s does not exist" % said
     elif absent:
-        module.warn("%s names a runtime whose binary does not exist: %s" % (path, ", ".join(absent)))
-    if problem:
+        module.warn("%s names a runtime whose binary does not exist: %s" % (path, said))
+    if problem and "default-runtime" not in settings and not set(absent) & ours:
+        module.warn("%s: %s" % (path, problem))
+    elif problem:
         module.fail_json(msg="Not writing %s: %s. Docker accepts that and then starts no container. Install the runtime, "
                              "or change the settings." % (path, problem))
-    validate(module, daemon, config)
+
+
+def check_networks(module, new):
+    """Docker's bridges must not hide a network that the host needs."""
+    problems = _daemon_config.shadowed_routes(new, _daemon_config.routes(_daemon_host.read_text("/proc/net/route") or ""))
+    if problems:
+        module.fail_json(msg="Not writing %s: %s. Containers' networks would hide it. Choose another range (ip route lists those "
+                             "in use)." % (module.params["path"], "; ".join(problems)))
+
+
+def check_data_root(module, daemon, new):
+    """Another data-root starts with nothing: no image and no container is there any more."""
+    info = daemon.info or {}
+    if "data-root" not in new or info.get("DockerRootDir") in (None, str(new["data-root"]).rstrip("/")):
+        return
+    if info.get("Images") or info.get("Containers"):
+        module.fail_json(msg="Not writing %s: data-root is to become %s, and the running Docker has %s images and %s containers in %s, "
+                             "which would be gone from it. Move the data first (Docker stopped, rsync -aHAXS), then run again."
+                             % (module.params["path"], new["data-root"], info.get("Images"), info.get("Containers"),
+                                info["DockerRootDir"]))
 
 
 def validate(module, daemon, config):
@@ -311,50 +270,83 @@ def validate(module, daemon, config):
         return
     handle, name = tempfile.mkstemp(suffix=".json", dir=module.tmpdir)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(_daemon_config.render(config))
+        stream.write(_daemon_text.render(config))
     rc, out, err = module.run_command([daemon.binary, "--validate", "--config-file", name])
     if rc != 0 and "unknown flag" not in out + err:
         module.fail_json(msg="Not writing %s: dockerd refuses it: %s" % (
             module.params["path"], (err or out).strip().replace(name, "the new file")))
 
 
-def waiting_for_restart(daemon, path, settings, config, changes):
-    """Our keys that are in the file and not in the daemon. Keys that it does not show are judged by its age."""
+def waiting_for_restart(module, daemon, settings, config, changes):
+    """Our keys that are in the file and not in the daemon, and files it has not seen. What it does not show is judged by its age."""
+    path = module.params["path"]
     waiting = {item["key"] for item in _daemon_config.not_loaded(config, daemon.info)
-               if item["key"] in settings and item["by"] == "restart"}
-    waiting |= set(changes["restart"]) & set(settings)
-    start = started_at(daemon.pid)
-    if start is not None and os.path.exists(path) and start < os.stat(path).st_mtime:
-        waiting |= set(_daemon_config.invisible(settings))
-    return waiting
+               if item["key"] in settings and item["by"] == _daemon_keys.RESTART}
+    waiting |= {key for key in changes["restart"] if key in settings
+                and _daemon_keys.shown(key, config[key], daemon.info) is None}
+    start = _daemon_host.started_at(daemon.pid)
+    if start is None:
+        return waiting
+    if os.path.exists(path) and start < os.stat(path).st_mtime:
+        waiting |= set(_daemon_config.invisible(settings, daemon.info))
+    return waiting | {name for name in module.params["read_at_start"] if os.path.exists(name) and start < os.stat(name).st_ctime}
 
 
-def load(module, daemon, path, before_text, settings, config, changes, result):
-    """Make the running daemon take the file; puts the old file back when it does not."""
-    def pending(info, by):
-        return [item["key"] for item in _daemon_config.not_loaded(config, info)
-                if item["key"] in settings and item["by"] == by]
+def pending(daemon, settings, config, by):
+    """Our keys that the daemon shows otherwise than the file has them."""
+    return [item["key"] for item in _daemon_config.not_loaded(config, daemon.info) if item["key"] in settings and item["by"] == by]
 
-    before = daemon.running()
-    if changes["reload"] or pending(daemon.info, "reload"):
-        if not daemon.hangup(lambda info: not pending(info, "reload"), module.params["reload_timeout"]):
-            refused = pending(daemon.info, "reload")
-            if "written" in result["actions"]:
-                write(path, before_text)
-            module.fail_json(
-                msg="The running Docker did not take over %s from %s within %d s; something in the file is refused "
-                    "(journalctl -u docker names it). The file is as it was found, containers go on. Correct the file "
-                    "or docker_engine_daemon_config and run again."
-                    % (", ".join(refused), path, module.params["reload_timeout"]),
-                daemon=daemon.describe())
-        result["actions"].append("reloaded")
-    waiting = waiting_for_restart(daemon, path, settings, config, changes)
-    if waiting:
-        alive = bool(daemon.info.get("LiveRestoreEnabled"))
-        if not before or (module.params["restart_ok"] and alive):
+
+def reload(module, daemon, before_text, settings, config, changes, result):
+    """SIGHUP, and the proof that the daemon took it; puts the old file back when it did not."""
+    path = module.params["path"]
+    blind = [key for key in changes["reload"] if _daemon_keys.shown(key, config[key], daemon.info) is None]
+
+    def satisfied(ignored):
+        return not pending(daemon, settings, config, _daemon_keys.RELOAD)
+
+    if not daemon.hangup(satisfied, module.params["reload_timeout"], want_event=bool(blind)):
+        refused = pending(daemon, settings, config, _daemon_keys.RELOAD) or blind
+        if "written" in result["actions"]:
+            write(path, before_text)
+        module.fail_json(
+            msg="The running Docker did not take over %s from %s within %d s; something in the file is refused "
+                "(journalctl -u docker names it). The file is as it was found, containers go on. Correct the file "
+                "or docker_engine_daemon_config and run again."
+                % (", ".join(refused), path, module.params["reload_timeout"]),
+            daemon=daemon.describe())
+    result["actions"].append("reloaded")
+
+
+def restart(module, daemon, before_text, result):
+    """Restart; a daemon that does not come up gets the old file back and is started with it."""
+    path = module.params["path"]
+    try:
+        daemon.restart()
+    except _daemon_host.RestartFailed as exc:
+        if "written" not in result["actions"]:
+            module.fail_json(msg=str(exc), daemon=daemon.describe())
+        write(path, before_text)
+        try:
             daemon.restart()
-            result["actions"].append("restarted")
-            waiting = set(pending(daemon.info, "restart"))
+        except _daemon_host.RestartFailed as again:
+            module.fail_json(msg="%s. %s is as it was found, and Docker does not start with that either: %s" % (exc, path, again),
+                             daemon=daemon.describe())
+        module.fail_json(msg="%s. %s is as it was found, and Docker runs with it again; journalctl -u docker names what it refused."
+                             % (exc, path), daemon=daemon.describe())
+    result["actions"].append("restarted")
+
+
+def load(module, daemon, before_text, settings, config, changes, result, forbidden):
+    """Make the running daemon take the file: first what a reload loads, live-restore among it, then perhaps a restart."""
+    before = daemon.running()
+    if changes["reload"] or pending(daemon, settings, config, _daemon_keys.RELOAD):
+        reload(module, daemon, before_text, settings, config, changes, result)
+    waiting = waiting_for_restart(module, daemon, settings, config, changes)
+    alive = bool(daemon.info.get("LiveRestoreEnabled"))
+    if waiting and not forbidden and (not before or (module.params["restart_ok"] and alive)):
+        restart(module, daemon, before_text, result)
+        waiting = set(pending(daemon, settings, config, _daemon_keys.RESTART))
     result["restart_required"] = sorted(waiting)
     after = daemon.running() if result["actions"] else before
     result["containers_restarted"] = sorted(
@@ -366,67 +358,64 @@ def load(module, daemon, path, before_text, settings, config, changes, result):
 def present(module, daemon, result):
     """Merge, check, write, load."""
     path = module.params["path"]
-    before_text = read_text(path)
-    current = _daemon_config.parse(before_text, path)
-    settings, skipped = _daemon_config.applicable(
-        current, _daemon_config.normalise(module.params["settings"]), daemon.swarm)
+    before_text = read_config(path)
+    current = _daemon_text.parse(before_text, path)
+    settings, skipped, clamped = wanted_settings(module, daemon, current)
     config = _daemon_config.merge(current, settings)
     changes = _daemon_config.changed_keys(current, config)
-    result.update(config=config, changed_keys=changes, left_out=skipped)
-    check_before_writing(module, daemon, settings, config)
+    result.update(config=config, changed_keys=changes, left_out=skipped, clamped=clamped)
+    forbidden = check_before_writing(module, daemon, current, settings, config)
     text = before_text
-    if config != current:
-        text = _daemon_config.render(config)
+    if changes["reload"] or changes["restart"]:
+        text = _daemon_text.rewrite(before_text or "", config)
     result["diff"] = {"before_header": path, "after_header": path, "before": before_text or "", "after": text or ""}
-    reload_needed = daemon.info is not None and any(
-        item["by"] == "reload" and item["key"] in settings for item in _daemon_config.not_loaded(config, daemon.info))
-    result["changed"] = text != before_text or reload_needed
+    alive = daemon.info is not None and daemon.pid is not None
+    result["changed"] = text != before_text or (alive and bool(pending(daemon, settings, config, _daemon_keys.RELOAD)))
     if module.check_mode:
-        if daemon.info is not None and daemon.pid is not None:
-            result["restart_required"] = sorted(waiting_for_restart(daemon, path, settings, config, changes))
+        if alive:
+            result["restart_required"] = sorted(waiting_for_restart(module, daemon, settings, config, changes))
         return
     if text != before_text:
         if module.params["backup"] and before_text is not None:
             result["backup_file"] = module.backup_local(path)
         write(path, text)
         result["actions"].append("written")
-    if daemon.info is not None and daemon.pid is not None and text is not None:
-        load(module, daemon, path, before_text, settings, config, changes, result)
+    if alive:
+        load(module, daemon, before_text, settings, config, changes, result, forbidden)
     result["changed"] = bool(result["actions"])
 
 
 def reloaded(module, daemon, result):
     """Make the daemon run by the file as it is. A key the file lacks is pushed to its default for a moment."""
     path = module.params["path"]
-    text = read_text(path)
-    config = _daemon_config.parse(text, path)
+    text = read_config(path)
+    config = _daemon_text.parse(text, path)
     result["config"] = config
     if daemon.info is None or daemon.pid is None:
         return
     target = dict(config)
     if not any(key == "live-restore" for key in _daemon_config.flag_names(daemon.cmdline())):
         target.setdefault("live-restore", False)
-    stale = [item["key"] for item in _daemon_config.not_loaded(target, daemon.info) if item["by"] == "reload"]
-    if not stale:
+
+    def stale():
+        return [item["key"] for item in _daemon_config.not_loaded(target, daemon.info) if item["by"] == _daemon_keys.RELOAD]
+
+    refused = stale()
+    if not refused:
         return
     result["changed"] = True
     if module.check_mode:
         return
-
-    def satisfied(info):
-        return not [key for key in stale
-                    if key in [item["key"] for item in _daemon_config.not_loaded(target, info)]]
-
     if target != config:
-        write(path, _daemon_config.render(target))
+        write(path, _daemon_text.render(target))
     try:
-        took = daemon.hangup(satisfied, module.params["reload_timeout"])
+        took = daemon.hangup(lambda ignored: not stale(), module.params["reload_timeout"])
     finally:
         if target != config:
             write(path, text)
     if not took:
         module.fail_json(msg="The running Docker did not take over %s from %s; journalctl -u docker names the reason."
-                             % (", ".join(stale), path), daemon=daemon.describe())
+                             % (", ".join(refused), path), daemon=daemon.describe())
     result["actions"].append("reloaded")
 
 
@@ -434,6 +423,8 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "settings": {"type": "dict", "default": {}},
+            "settings_if_absent": {"type": "dict", "default": {}},
+            "read_at_start": {"type": "list", "elements": "path", "default": []},
             "state": {"type": "str", "choices": ["present", "reloaded"], "default": "present"},
             "restart_ok": {"type": "bool", "default": False},
             "backup": {"type": "bool", "default": False},
@@ -443,9 +434,9 @@ def main():
         },
         supports_check_mode=True,
     )
-    daemon = Daemon(module)
+    daemon = _daemon_host.Daemon(module, module.params["socket_path"])
     result = {
-        "changed": False, "actions": [], "restart_required": [], "left_out": [], "containers_restarted": [],
+        "changed": False, "actions": [], "restart_required": [], "left_out": [], "clamped": [], "containers_restarted": [],
         "changed_keys": {"reload": [], "restart": []},
         "requests_available": importlib.util.find_spec("requests") is not None,
     }
@@ -457,7 +448,7 @@ def main():
             present(module, daemon, result)
         else:
             reloaded(module, daemon, result)
-    except _daemon_config.DaemonConfigError as exc:
+    except (_daemon_text.DaemonConfigError, _ulimits.UlimitError) as exc:
         module.fail_json(msg=str(exc), daemon=daemon.describe())
     except (OSError, docker_api.DockerUnavailable, docker_api.DockerError) as exc:
         module.fail_json(msg="Docker's settings could not be applied: %s" % exc, daemon=daemon.describe())

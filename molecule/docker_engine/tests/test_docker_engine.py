@@ -3,13 +3,23 @@ from __future__ import annotations
 
 import json
 
+ULIMIT = "docker run --rm --network none test-sleep:1 /bin/sh -c 'ulimit -Hn'"
+
 
 def info(host):
     return json.loads(host.run_expect([0], "docker info --format '{{json .}}'").stdout)
 
 
+def config(host):
+    return json.loads(host.file("/etc/docker/daemon.json").content_string)
+
+
 def somebody(host):
     return host.run("docker inspect -f '{{.Id}} {{.State.StartedAt}} {{.State.Pid}}' somebody").stdout.strip()
+
+
+def held(host):
+    return set(host.run_expect([0], "apt-mark showhold").stdout.split())
 
 
 def test_the_running_daemon_has_live_restore(host):
@@ -21,16 +31,34 @@ def test_modules_of_community_docker_find_requests(host):
     host.run_expect([0], "/usr/bin/python3 -c 'import requests'")
 
 
-def test_the_container_never_noticed(live):
+def test_docker_is_held_at_its_version(host):
+    assert {"docker.io", "containerd", "runc"} <= held(host)
+
+
+def test_ids_and_start_times_of_running_containers_are_unchanged(live):
     assert somebody(live) == live.file("/root/somebody").content_string.strip()
 
 
-def test_foreign_settings_and_their_order_stay(live):
-    config = json.loads(live.file("/etc/docker/daemon.json").content_string)
-    assert list(config) == ["registry-mirrors", "log-opts", "labels", "live-restore"]
-    assert config["registry-mirrors"] == ["https://mirror.example"] and config["labels"] == ["site=dc1"]
-    assert config["log-opts"] == {"tag": "{{.Name}}", "max-size": "100m", "max-file": "3"}
+def test_report_19_foreign_settings_keep_their_bytes_and_their_order(live):
+    text = live.file("/etc/docker/daemon.json").content_string
+    assert text.startswith(
+        '{"registry-mirrors":   ["https://mirror.example"], '
+        '"log-opts": {"tag": "{{.Name}}", "max-size": "100m", "max-file": "3"}, "labels": ["site=dc1"], "live-restore": true')
+    assert list(config(live)) == ["registry-mirrors", "log-opts", "labels", "live-restore", "default-ulimits", "runtimes"]
     assert live.file("/etc/docker/daemon.json").mode == 0o644
+
+
+def test_the_toolkit_of_a_directory_has_the_pinned_version_and_is_held(live):
+    names = {"nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"}
+    assert {live.package(name).version for name in names} == {"1.18.2-1"}  # a newer one lies there too
+    assert names <= held(live)
+    assert not live.package("unrelated").is_installed
+
+
+def test_a_docker_without_cdi_got_the_runtime_by_reload(live):
+    assert "nvidia" in info(live)["Runtimes"] and info(live)["DefaultRuntime"] == "runc"
+    done = live.run_expect([0], "docker run --rm --network none --runtime nvidia test-sleep:1 /bin/sh -c 'echo works'")
+    assert done.stdout.strip() == "works"
 
 
 def test_a_restart_of_docker_keeps_the_container(live):
@@ -38,10 +66,21 @@ def test_a_restart_of_docker_keeps_the_container(live):
     assert somebody(live) == live.file("/root/somebody").content_string.strip()
 
 
+def test_default_limits_are_lowered_to_what_a_container_can_get(live):
+    """After the restart, which loads them. What was asked for keeps a container from starting."""
+    granted = config(live)["default-ulimits"]["nofile"]["Hard"]
+    assert 0 < granted < 2000000000
+    assert live.run_expect([0], ULIMIT).stdout.strip() == str(granted)
+    assert live.run(ULIMIT.replace("--rm", "--rm --ulimit nofile=2000000000")).rc != 0
+
+
 def test_fresh_docker_runs_with_every_setting(bare):
-    assert json.loads(bare.file("/etc/docker/daemon.json").content_string) == {
-        "live-restore": True, "log-opts": {"max-size": "100m", "max-file": "3"}}
+    assert config(bare) == {"live-restore": True, "log-opts": {"max-size": "100m", "max-file": "3"}}
     # Nothing ran, so the daemon was restarted for the log limits: it is younger than the file.
     started = bare.run("stat -c %Y /run/docker.pid").stdout.strip()
     written = bare.run("stat -c %Y /etc/docker/daemon.json").stdout.strip()
     assert int(started) >= int(written)
+
+
+def test_no_gpu_no_toolkit(bare):
+    assert not bare.package("nvidia-container-toolkit").is_installed

@@ -5,8 +5,8 @@ import json
 
 
 def test_settings_are_as_before(live):
-    config = json.loads(live.file("/etc/docker/daemon.json").content_string)
-    assert list(config) == ["registry-mirrors", "log-opts", "labels"]
+    assert live.file("/etc/docker/daemon.json").content_string == (
+        '{"registry-mirrors":   ["https://mirror.example"], "log-opts": {"tag": "{{.Name}}"}, "labels": ["site=dc1"]}')
     info = json.loads(live.run_expect([0], "docker info --format '{{json .}}'").stdout)
     assert info["LiveRestoreEnabled"] is False
 
@@ -14,6 +14,10 @@ def test_settings_are_as_before(live):
 def test_the_container_never_noticed(live):
     now = live.run("docker inspect -f '{{.Id}} {{.State.StartedAt}} {{.State.Pid}}' somebody").stdout.strip()
     assert now == live.file("/root/somebody").content_string.strip()
+
+
+def test_packages_stay_and_are_let_go(host):
+    assert host.run_expect([0], "apt-mark showhold").stdout == ""
 
 
 def test_docker_that_the_role_brought_is_stopped_and_stays_installed(bare):
