@@ -1,25 +1,43 @@
 """What the boot scenario compares: the settings as planned, the guest as it is, and which of them a boot did not bring back."""
 from __future__ import annotations
 
-import collections
 import dataclasses
-import importlib.util
+import functools
 import json
 import pathlib
+import subprocess
+import sys
+from typing import NamedTuple
 
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCENARIO = ROOT / "molecule" / "boot"
-KEYS = ROOT / "plugins" / "module_utils" / "_sysctl_keys.py"
+
+# In a Python that sees the standard library and this checkout, whatever else goes by the collection's name here.
+_PRINT_ROWS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from ansible_collections.indiaai.inference.plugins.module_utils import _sysctl_keys as keys
+print(json.dumps([[row.name, row.value, row.mode, row.module] for group in keys.GROUPS.values() for row in group]))
+"""
 
 
-def rows() -> dict[str, collections.namedtuple]:
+class Row(NamedTuple):
+    """What a boot has to bring back of one setting. The value of some is a text that says how it is computed."""
+
+    name: str
+    value: str
+    mode: str
+    module: str | None
+
+
+@functools.cache
+def rows() -> dict[str, Row]:
     """Name -> row of every setting of the role, from the role's own data."""
-    spec = importlib.util.spec_from_file_location("sysctl_keys_for_boot", KEYS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {row.name: row for group in module.GROUPS.values() for row in group}
+    words = [sys.executable, "-I", "-S", "-c", _PRINT_ROWS, str(ROOT / "playbooks" / "collections")]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return {found[0]: Row(*found) for found in json.loads(printed)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ READY = "ready"  # name of the saved state of a guest that has just booted
 BOOT_SECONDS = 240  # emulated, on two busy cores
 GOES_DOWN_SECONDS = 120
 WAIT_FOR_OTHER_SECONDS = 1200
+GOING_SECONDS = 3  # of a qemu that was ended, until it has closed everything
 
 
 @dataclasses.dataclass
@@ -97,7 +98,7 @@ def _only_guest() -> Iterator[int]:
             except BlockingIOError:
                 return False
 
-        if not take():
+        if not until(take, GOING_SECONDS, pause=0.1):
             others = ", ".join(guest.name for guest in guests() if pid(guest.folder)) or "one that is being prepared"
             say(f"Waiting for another guest to go: {others}")
             if not until(take, WAIT_FOR_OTHER_SECONDS, pause=1):

@@ -89,6 +89,7 @@ def test_image_follows_its_scripts_and_the_key_that_opens_it(tmp_path):
 
 def test_two_guests_never_run_at_once(cache, monkeypatch):
     monkeypatch.setattr(machine, "WAIT_FOR_OTHER_SECONDS", 0)
+    monkeypatch.setattr(machine, "GOING_SECONDS", 0)
     with open(cache / "running.lock", "w", encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         # Stands for qemu: it inherits the descriptor, and the lock lives on in it when whoever started it is gone.
