@@ -15,6 +15,10 @@ def read(path):
         return None
 
 
+def words(*argv):
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def settings():
     """{name: value} of all of /proc/sys."""
     found = {}
@@ -36,11 +40,30 @@ def queues():
 
 def qdiscs():
     """{interface: kind} of what paces each card."""
-    shown = json.loads(subprocess.run(["tc", "-j", "qdisc", "show"], capture_output=True, text=True, check=True).stdout)
+    shown = json.loads(words("tc", "-j", "qdisc", "show"))
     return {item["dev"]: item["kind"] for item in shown if item["dev"].startswith("eth") and item.get("root")}
 
 
+def unit(name):
+    """When it began to start and was done, in seconds since the boot, and how it ended."""
+    shown = dict(line.split("=", 1) for line in words("systemctl", "show", name).splitlines() if "=" in line)
+    return {"exists": shown["LoadState"] == "loaded", "result": shown["Result"], "restarts": int(shown.get("NRestarts", 0)),
+            "began": int(shown["InactiveExitTimestampMonotonic"]) / 1e6, "done": int(shown["ActiveEnterTimestampMonotonic"]) / 1e6}
+
+
+def gpus():
+    """The stub GPUs, what they are told to do wrong, and the units around them; None on a guest without."""
+    if not os.path.exists("/run/stub-gpu/state"):
+        return None
+    count = int(words("stub-gpu-ctl", "get", "count"))
+    keys = ("sm_lock", "mem_lock", "power_limit_mw", "persistence")
+    return {"fault": words("stub-gpu-ctl", "get", "fault"),
+            "gpus": [{key: words("stub-gpu-ctl", "get", "gpu.%d.%s" % (number, key)) for key in keys} for number in range(count)],
+            "units": {name: unit(name) for name in ("stub-gpu.service", "gpu-init.service", "docker.service")}}
+
+
 print(json.dumps({
+    "gpu": gpus(),
     "boot_id": read("/proc/sys/kernel/random/boot_id"),
     "settings": settings(),
     "modules": sorted(os.path.basename(path) for path in glob.glob("/sys/module/*")),
@@ -49,6 +72,6 @@ print(json.dumps({
     "qdiscs": qdiscs(),
     "nodes": sorted(os.path.basename(path) for path in glob.glob("/sys/devices/system/node/node*")),
     "processors": os.cpu_count(),
-    "recovered": "recovery complete" in subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout,
-    "failed_units": subprocess.run(["systemctl", "--failed", "--no-legend", "--plain"], capture_output=True, text=True, check=True).stdout,
+    "recovered": "recovery complete" in words("dmesg"),
+    "failed_units": words("systemctl", "--failed", "--no-legend", "--plain"),
 }))
