@@ -57,11 +57,15 @@ options:
     description: Whether it is an error when there is no GPU or its driver does not answer.
     type: bool
     default: false
-  settings_path:
-    description: File that keeps these settings for C(inferctl gpu-init) at boot. Not written when omitted, or on a host without a GPU.
-    type: path
+  at_boot:
+    description:
+      - Whether to set it again at every boot. Writes C(/etc/indiaai-inference/gpu-clocks.json), the unit C(gpu-init.service) that runs
+        C(inferctl gpu-init), and drop-ins that let Docker and the engines wait for that unit without needing it. Enabling the unit is
+        left to the role. Nothing is written on a host without a GPU.
+    type: bool
+    default: false
   wait_seconds:
-    description: How long C(inferctl gpu-init) waits for driver and GPUs at boot.
+    description: How long the unit waits at boot for driver and GPUs.
     type: int
     default: 300
   undo_role:
@@ -158,30 +162,35 @@ gpus:
       sample: "ok, power limited: SM clock 1755 MHz, software power cap"
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.indiaai.inference.plugins.module_utils._host import atomic
 from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_bus
 from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_clocks
 from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_policy
 from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_record
+from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_units
 from ansible_collections.indiaai.inference.plugins.module_utils._host import journal
 from ansible_collections.indiaai.inference.plugins.module_utils._host import nvml
+from ansible_collections.indiaai.inference.plugins.module_utils._host import paths
 from ansible_collections.indiaai.inference.plugins.module_utils._host import process
+from ansible_collections.indiaai.inference.plugins.module_utils._host import system
 
 _OPTIONS = ("policy", "sm_min_mhz", "sm_max_mhz", "memory_lock", "memory_mhz", "power_limit_watts", "persistence", "gpus", "wait_seconds")
 
 
 def kept_settings(module):
     """Settings of the last run, None without or with unreadable ones."""
-    path = module.params["settings_path"]
     try:
-        return gpu_clocks.load_settings(path) if path else None
+        return gpu_clocks.load_settings() if module.params["at_boot"] else None
     except (gpu_clocks.Refused, OSError):
         return None
 
 
 def read_text(path):
-    """Content of the settings file, "" without one."""
+    """Content of a file, "" without one."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
             return handle.read()
@@ -196,17 +205,20 @@ def note(module, items):
 
 
 def keep(module, settings):
-    """Write the settings file when it differs -> diff entries."""
-    path = module.params["settings_path"]
-    if not path:
+    """Write settings, unit and drop-ins where they differ -> diff entries."""
+    if not module.params["at_boot"]:
         return []
-    before, after = read_text(path), gpu_clocks.settings_text(settings)
-    if before == after:
-        return []
-    note(module, [{"kind": "file", "path": path}])
-    if not module.check_mode:
-        gpu_clocks.save_settings(settings, path)
-    return [{"before_header": path, "after_header": path, "before": before, "after": after}]
+    wanted = dict(gpu_units.files(settings), **{paths.GPU_SETTINGS: gpu_clocks.settings_text(settings)})
+    differ = {path: text for path, text in sorted(wanted.items()) if read_text(path) != text}
+    diff = [{"before_header": path, "after_header": path, "before": read_text(path), "after": text} for path, text in differ.items()]
+    note(module, [{"kind": "file", "path": path} for path in sorted(wanted) + [paths.GPU_RECORD]] + [{"kind": "unit", "name": paths.GPU_UNIT}])
+    if differ and not module.check_mode:
+        for path, text in differ.items():
+            os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+            atomic.write(path, text, 0o644)
+        if any(path != paths.GPU_SETTINGS for path in differ):
+            system.System().systemctl("daemon-reload")
+    return diff
 
 
 def differences(rows, results):
@@ -232,7 +244,10 @@ def unreachable(module, settings, error, previous):
     if module.params["required"]:
         module.fail_json(msg="%s: %s. Wanted: a GPU that answers; set gpu_clocks_required: false for hosts without." % (state, reason),
                          state=state, reason=reason, gpus=[])
-    diff = [] if state == "no_gpu" else keep(module, dict(settings, expected_gpus=expected))
+    try:
+        diff = [] if state == "no_gpu" else keep(module, dict(settings, expected_gpus=expected))
+    except (journal.JournalError, system.SystemFailure, OSError) as exc:
+        module.fail_json(msg="Could not prepare the boot: %s" % exc)
     module.exit_json(changed=bool(diff), state=state, reason=reason, gpus=[], diff=diff)
 
 
@@ -266,7 +281,7 @@ def main():
             "persistence": {"type": "bool", "default": True},
             "gpus": {"type": "list", "elements": "str", "default": ["all"]},
             "required": {"type": "bool", "default": False},
-            "settings_path": {"type": "path"},
+            "at_boot": {"type": "bool", "default": False},
             "wait_seconds": {"type": "int", "default": 300},
             "undo_role": {"type": "str"},
         },
@@ -297,7 +312,7 @@ def main():
                 gpu_clocks.apply(rows, record, clock)
     except gpu_clocks.Refused as exc:
         module.fail_json(msg="Nothing was set. %s" % "; ".join(exc.problems))
-    except (nvml.NvmlError, journal.JournalError, OSError) as exc:
+    except (nvml.NvmlError, journal.JournalError, system.SystemFailure, OSError) as exc:
         module.fail_json(msg="Could not set the GPUs: %s" % exc)
     finish(module, rows, settings, record, diff, notes)
 

@@ -77,6 +77,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     gpu_init,
     gpu_policy,
     gpu_record,
+    gpu_units,
     health,
     journal,
     journal_kinds,
@@ -96,8 +97,8 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
 )
 
 _SUBMODULES = (
-    atomic, backoff, cli, console, container, docker_api, gpu_bus, gpu_clocks, gpu_init, gpu_policy, gpu_record, health, journal,
-    journal_kinds, locks, notify, nvml, paths, post, process, spec, state, status, supervisor, system, units, version,
+    atomic, backoff, cli, console, container, docker_api, gpu_bus, gpu_clocks, gpu_init, gpu_policy, gpu_record, gpu_units, health,
+    journal, journal_kinds, locks, notify, nvml, paths, post, process, spec, state, status, supervisor, system, units, version,
 )
 
 

@@ -10,7 +10,6 @@ import copy
 import json
 import os
 
-from . import atomic
 from . import gpu_policy
 from . import nvml
 from . import paths
@@ -52,12 +51,6 @@ def load_settings(path=paths.GPU_SETTINGS):
 def settings_text(settings):
     """Content of the settings file."""
     return json.dumps(settings, indent=1, sort_keys=True) + "\n"
-
-
-def save_settings(settings, path=paths.GPU_SETTINGS):
-    """Keep the settings for the next boot. OSError."""
-    os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
-    atomic.write(path, settings_text(settings), 0o644)
 
 
 def survey(library):

@@ -34,6 +34,7 @@ DOCKER_SOCKET = "/run/docker.sock"
 
 PACKAGE = "indiaai_host"  # name under LIB of the package this file belongs to
 TARGET_UNIT = "ai-stack.target"
+GPU_UNIT = "gpu-init.service"
 ENGINE_UNIT = "inference-engine@.service"
 SYSTEMD_UNITS = "/etc/systemd/system"
 TMPFILES = "/etc/tmpfiles.d/indiaai-inference.conf"
