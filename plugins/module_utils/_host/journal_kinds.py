@@ -383,12 +383,12 @@ class GpuSetting:
 
     def probe(self):
         """{"value": on or off, mW, or null for a clock}."""
-        read = {"persistence": nvml.Gpu.persistence, "power_limit": nvml.Gpu.power_limit}.get(self.setting)
-        if read is None:
+        if self.setting not in ("persistence", "power_limit"):
             return {"value": None}
         try:
             with self.library() as library:
-                return {"value": read(library.gpu_of(self.uuid))}
+                gpu = library.gpu_of(self.uuid)
+                return {"value": gpu.persistence() if self.setting == "persistence" else gpu.power_limit()}
         except nvml.NvmlError as exc:
             raise system_module.SystemFailure(str(exc)) from None
 
