@@ -113,14 +113,17 @@ def prepare(settings, rows, record):
     if problems:
         raise Refused(problems)
     chosen, problems = gpu_policy.select(rows, settings["gpus"])
+    wrong = {}  # one line for all GPUs that have the same problem
     for row in chosen:
         if row["found"] is None:
             continue
-        row["target"], wrong = gpu_policy.aim(settings, row["found"])
+        row["target"], texts = gpu_policy.aim(settings, row["found"])
         row["before"] = dict(row["found"])
         row["prior"] = copy.deepcopy(record.gpus.get(row["uuid"], {}))
         row["actions"] = gpu_policy.decide(row["target"], row["found"], row["prior"])
-        problems += ["GPU %d (%s): %s" % (row["index"], row["name"], text) for text in wrong]
+        for text in texts:
+            wrong.setdefault((row["name"], text), []).append("%d" % row["index"])
+    problems += ["GPU %s (%s): %s" % (", ".join(indexes), name, text) for (name, text), indexes in wrong.items()]
     if problems:
         raise Refused(problems)
     return chosen, gpu_policy.unused(settings)
@@ -246,7 +249,8 @@ def _result(row, settings, applied, dry):
         return dict(head, wanted=None, found=None, actions=[], state="needs_reset" if row.get("code") == nvml.RESET_REQUIRED else "lost"
                     if row.get("code") == nvml.GPU_IS_LOST else "unknown", reason=row["error"])
     done = row["actions"] if dry else row["acted"]
-    state, reason = gpu_policy.judge(row["target"], row["found"], applied, settings, bool(done))
+    coming = [action["setting"] for action in row["actions"]] if dry else []
+    state, reason = gpu_policy.judge(row["target"], row["found"], applied, settings, bool(done), coming)
     if row["failed"]:
         state, reason = "failed", "; ".join(row["failed"] + ([reason] if reason else []))
     found = {name: row["found"][name] for name in ("sm_mhz", "memory_mhz", "power_limit_watts", "persistence")}

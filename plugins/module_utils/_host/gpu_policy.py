@@ -237,8 +237,8 @@ def _lost(setting, target, found, done):
     return bool(done.get("verified")) and reading(setting, found, target) == "drift"
 
 
-def judge(target, found, applied, settings, acted):
-    """How one GPU stands -> (state, reason). acted: whether this run set something.
+def judge(target, found, applied, settings, acted, coming=()):
+    """How one GPU stands -> (state, reason). acted: whether this run set something; coming: what check mode leaves to a real run.
 
     ok and applied: as wanted; power_limited: as wanted, and slower by its power or heat limit, which is no fault;
     drift: the driver took the lock and the clock is another; alarm: the hardware slows itself down.
@@ -247,7 +247,7 @@ def judge(target, found, applied, settings, acted):
     readings = {}
     for setting in LOCKS:
         done = applied.get(setting) or {}
-        if target[setting] and not done.get("unsupported"):
+        if target[setting] and setting not in coming and not done.get("unsupported"):
             readings[setting] = reading(setting, found, target)
     reasons = found["event_reasons"] or 0
     if "limited" in readings.values():

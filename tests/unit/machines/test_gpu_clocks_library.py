@@ -88,5 +88,5 @@ def test_without_a_driver(stub):
 
 
 def test_a_clock_of_another_model_is_refused(stub):
-    (first, second) = run(stub, memory_lock=True, memory_mhz=2619)["problems"]
-    assert "gpu_clocks_memory_mhz: found 2619" in first and "1593 and 3201" in second
+    (problem,) = run(stub, memory_lock=True, memory_mhz=2619)["problems"]
+    assert "GPU 0, 1 (NVIDIA H200): gpu_clocks_memory_mhz: found 2619" in problem and "1593 and 3201" in problem

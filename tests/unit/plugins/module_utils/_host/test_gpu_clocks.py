@@ -228,5 +228,18 @@ def test_gpus_on_the_bus(tmp_path):
     assert gpu_bus.count(str(tmp_path)) == 2 and gpu_bus.count(str(tmp_path / "none")) is None
 
 
+def test_the_same_problem_of_several_gpus_is_one_line(bench):
+    with pytest.raises(gpu_clocks.Refused) as refused:
+        bench.run(power_limit_watts=900)
+    assert refused.value.problems == ["GPU 0, 1 (NVIDIA H200): gpu_clocks_power_limit_watts: found 900, wanted 200 to 700"]
+
+
+def test_a_preview_promises_the_lock_and_calls_its_absence_no_drift(bench):
+    wanted, record = dict(gpu_policy.DEFAULTS, **LOCK), gpu_record.Record(bench.path, bench.boot)
+    rows = gpu_clocks.prepare(wanted, gpu_clocks.survey(gpus.Library(bench.gpus)), record)[0]
+    found = gpu_clocks.results(rows, wanted, record, True)[0]
+    assert (found["state"], found["reason"]) == ("applied", "") and "lock sm_clock 1980 MHz" in found["actions"] and not bench.calls
+
+
 def test_results_can_be_sent_as_json(bench):
     json.dumps(bench.run(**LOCK))
