@@ -178,6 +178,8 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import pat
 from ansible_collections.indiaai.inference.plugins.module_utils._host import process
 from ansible_collections.indiaai.inference.plugins.module_utils._host import system
 
+_OPEN_SECONDS = 90
+
 _OPTIONS = ("policy", "sm_min_mhz", "sm_max_mhz", "memory_lock", "memory_mhz", "power_limit_watts", "persistence", "gpus", "wait_seconds")
 
 
@@ -293,7 +295,7 @@ def main():
         module.fail_json(msg="Nothing was set. %s" % "; ".join(problems))
     previous = kept_settings(module)
     try:
-        library = nvml.Library()
+        library = nvml.open_within(_OPEN_SECONDS)
     except nvml.NvmlError as exc:
         unreachable(module, settings, exc, previous)
     record, clock = gpu_record.Record(), process.Clock()

@@ -10,10 +10,11 @@ Clocks are MHz, power is milliwatts, as NVML has them. Every failure is an NvmlE
 from __future__ import annotations
 
 import ctypes
+import threading
 
 SONAME = "libnvidia-ml.so.1"
 
-NOT_SUPPORTED, NO_PERMISSION, INSUFFICIENT_SIZE, DRIVER_NOT_LOADED = 3, 4, 7, 9
+NOT_SUPPORTED, NO_PERMISSION, INSUFFICIENT_SIZE, DRIVER_NOT_LOADED, TIMEOUT = 3, 4, 7, 9, 10
 LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, RESET_REQUIRED = 12, 13, 15, 16
 VERSION_MISMATCH, DEPRECATED, UNKNOWN = 18, 26, 999
 
@@ -96,6 +97,27 @@ class Library:
         handle = ctypes.c_void_p()
         self.call("nvmlDeviceGetHandleByUUID", ctypes.c_char_p(uuid.encode("ascii")), ctypes.byref(handle))
         return Gpu(self, None, handle)
+
+
+def open_within(seconds, opener=Library):
+    """Library, or NvmlError(TIMEOUT) where the driver hangs. Without persistence the start of 8 GPUs alone takes half a minute."""
+    found = []
+
+    def attempt():
+        try:
+            found.append(opener())
+        except NvmlError as exc:
+            found.append(exc)
+
+    # A hanging call cannot be taken back; a daemon thread at least keeps no program from ending.
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not found:
+        raise NvmlError(TIMEOUT, "nvmlInitWithFlags", "no answer within %d s" % seconds)
+    if isinstance(found[0], NvmlError):
+        raise found[0]
+    return found[0]
 
 
 class Gpu:

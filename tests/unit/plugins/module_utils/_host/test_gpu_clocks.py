@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 import json
+import pathlib
+import threading
 
+import jsonschema
 import pytest
 
 from ansible_collections.indiaai.inference.plugins.module_utils._host import gpu_bus, gpu_clocks, gpu_policy, gpu_record, nvml
@@ -184,6 +187,13 @@ def test_settings_survive_the_file(tmp_path):
     assert gpu_clocks.load_settings(str(tmp_path / "none")) is None
 
 
+def test_the_settings_file_is_what_its_contract_says():
+    contracts = pathlib.Path(__file__).resolve().parents[5] / "docs" / "contracts"
+    schema = json.loads((contracts / "gpu_clocks.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads(gpu_clocks.settings_text(gpu_policy.DEFAULTS)), schema)
+    assert gpu_clocks.load_settings(str(contracts / "examples" / "gpu_clocks.json"))["policy"] == "range"
+
+
 @pytest.mark.parametrize("text, word", [
     ("{", "not JSON"), ("[]", "schema_version"), ('{"schema_version": 2}', "schema_version"), ('{"schema_version": 1, "polcy": "none"}', "polcy"),
     ('{"schema_version": 1, "policy": "range"}', "neither"), ('{"schema_version": 1, "power_limit_watts": true}', "found true")])
@@ -239,6 +249,23 @@ def test_a_preview_promises_the_lock_and_calls_its_absence_no_drift(bench):
     rows = gpu_clocks.prepare(wanted, gpu_clocks.survey(gpus.Library(bench.gpus)), record)[0]
     found = gpu_clocks.results(rows, wanted, record, True)[0]
     assert (found["state"], found["reason"]) == ("applied", "") and "lock sm_clock 1980 MHz" in found["actions"] and not bench.calls
+
+
+def test_a_driver_that_hangs_is_given_up_in_time():
+    """Report 15, for the library instead of nvidia-smi."""
+    release = threading.Event()
+    with pytest.raises(nvml.NvmlError) as refused:
+        nvml.open_within(0.05, lambda: release.wait(20))
+    release.set()
+    assert refused.value.code == nvml.TIMEOUT and gpu_bus.why_not(refused.value, 8, 8, True)[0] == "unknown"
+
+
+def test_opening_in_time_gives_the_library_or_its_refusal(bench):
+    library = gpus.Library(bench.gpus)
+    assert nvml.open_within(5, library) is library
+    library.error = nvml.DRIVER_NOT_LOADED
+    with pytest.raises(nvml.NvmlError, match="DRIVER_NOT_LOADED"):
+        nvml.open_within(5, library)
 
 
 def test_results_can_be_sent_as_json(bench):
