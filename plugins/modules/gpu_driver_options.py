@@ -15,7 +15,7 @@ description:
     may hold the NVIDIA module, it is made anew. Nothing is unloaded and nothing is rebooted.
 options:
   options:
-    description: The options, with their full names, for example V({"NVreg_EnableStreamMemOPs": 1}). Empty for no file.
+    description: The options, by their full names such as V(NVreg_EnableStreamMemOPs). Empty for no file.
     type: dict
     default: {}
   path:
