@@ -171,7 +171,7 @@ def apply(rows, record, clock):
     for row in rows:
         if row["actions"]:
             _remember_reading(row, record.of(row["uuid"]))
-    record.save()
+            record.save()
 
 
 def _act(row, action, applied):
