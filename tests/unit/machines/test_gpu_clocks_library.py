@@ -59,10 +59,10 @@ def test_set_read_back_and_left_alone(stub):
     first = run(stub, power_limit_watts=600, **LOCK)
     assert [gpu["state"] for gpu in first] == ["applied", "applied"]
     assert [gpu["found"]["memory_mhz"] for gpu in first] == [3201, 3199]
-    assert stub.get("gpu.1.sm_lock") == "1980 1980" and stub.get("gpu.0.power_limit_mw") == "600000"
+    assert stub.control("get", "gpu.1.sm_lock").strip() == "1980 1980" and stub.control("get", "gpu.0.power_limit_mw").strip() == "600000"
     assert [gpu["actions"] for gpu in run(stub, power_limit_watts=600, **LOCK)] == [[], []]
     assert run(stub)[0]["actions"] == ["set power_limit 700 W", "reset sm_clock", "reset memory_clock"]
-    assert stub.get("gpu.0.sm_lock") == ""
+    assert stub.control("get", "gpu.0.sm_lock").strip() == ""
 
 
 def test_power_limited_and_alarm(stub):
