@@ -72,12 +72,19 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     console,
     container,
     docker_api,
+    gpu_bus,
+    gpu_clocks,
+    gpu_init,
+    gpu_policy,
+    gpu_record,
+    gpu_units,
     health,
     journal,
     journal_kinds,
     last_words,
     locks,
     notify,
+    nvml,
     paths,
     post,
     process,
@@ -91,8 +98,8 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
 )
 
 _SUBMODULES = (
-    atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, last_words, locks, notify,
-    paths, post, process, spec, state, status, supervisor, system, units, version,
+    atomic, backoff, cli, console, container, docker_api, gpu_bus, gpu_clocks, gpu_init, gpu_policy, gpu_record, gpu_units, health, journal,
+    journal_kinds, last_words, locks, notify, nvml, paths, post, process, spec, state, status, supervisor, system, units, version,
 )
 
 

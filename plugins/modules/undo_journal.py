@@ -56,9 +56,11 @@ options:
           - V(package) saves the version; packages are never removed, the result says so.
           - V(hold) saves whether the installed package O(items[].name) was held at its version.
           - V(user) and V(group) are removed again when they were absent.
+          - V(gpu) saves one setting of one GPU, O(items[].name) is its UUID and V(persistence), V(power_limit), V(sm_clock) or V(memory_clock).
+            A locked clock cannot be read; the way back is no lock.
         type: str
         required: true
-        choices: [file, directory, sysctl, unit, container, package, hold, user, group]
+        choices: [file, directory, sysctl, unit, container, package, hold, user, group, gpu]
       path:
         description: Absolute path of a V(file) or V(directory).
         type: path

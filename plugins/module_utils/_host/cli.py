@@ -4,8 +4,8 @@
 
 """The command inferctl.
 
-Exit codes: 0 done; 1 the engine failed, systemd is to try again; 2 wrong use; 69 Docker or systemd cannot be reached;
-77 not allowed (needs root); 78 something has to be changed first, trying again cannot help.
+Exit codes: 0 done; 1 the engine (or a GPU) failed, systemd is to try again; 2 wrong use; 69 Docker, systemd or the GPU driver cannot
+be reached; 77 not allowed (needs root); 78 something has to be changed first, trying again cannot help.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ import subprocess
 from . import console
 from . import container
 from . import docker_api
+from . import gpu_clocks
+from . import gpu_init
 from . import health
 from . import locks
 from . import notify
+from . import nvml
 from . import paths
 from . import post
 from . import process
@@ -51,6 +54,9 @@ def parser():
         commands.add_parser(name, help=text, description=text).add_argument("slug", metavar="SLUG", type=_slug)
     shown = commands.add_parser("status", help="show all engines", description="show all engines")
     shown.add_argument("--json", action="store_true", help="as JSON, for programs")
+    boot = "wait for the GPUs and set persistence, clocks and power limit (the program of gpu-init.service)"
+    commands.add_parser("gpu-init", help=boot, description=boot).add_argument(
+        "--wait", metavar="SECONDS", type=int, help="how long to wait, instead of what the settings say")
     commands.add_parser("version", help="show which program this is", description="show which program this is")
     return root
 
@@ -148,6 +154,21 @@ def show(as_json):
     return OK
 
 
+def init_gpus(wait):
+    """inferctl gpu-init."""
+    try:
+        return gpu_init.Boot(console.say).run(gpu_clocks.load_settings(), wait)
+    except gpu_clocks.Refused as exc:
+        for text in exc.problems:
+            console.complain(text)
+        return CONFIG
+    except PermissionError:
+        raise
+    except (nvml.NvmlError, OSError) as exc:
+        console.complain(exc)
+        return FAILURE
+
+
 def main(argv=None):
     """Entry point -> exit code."""
     wanted = parser().parse_args(argv)
@@ -160,6 +181,8 @@ def main(argv=None):
             return stop(wanted.slug)
         if wanted.command == "status":
             return show(wanted.json)
+        if wanted.command == "gpu-init":
+            return init_gpus(wanted.wait)
         console.say("inferctl %s (%s)" % (version.VERSION, version.installed()))
         return OK
     except PermissionError as exc:

@@ -35,6 +35,7 @@ KINDS = {
     "hold": "name",
     "user": "name",
     "group": "name",
+    "gpu": "name",
 }
 
 _SYSTEMD_FOLDERS = ("/etc/systemd/", "/run/systemd/", "/usr/local/lib/systemd/")

@@ -17,6 +17,7 @@ import stat
 
 from . import atomic
 from . import container as container_module
+from . import nvml
 from . import system as system_module
 
 # Writing 0 to the one in use is EINVAL: each pair has one value above 0, and that one is put back.
@@ -368,6 +369,65 @@ class Kinds:
             return  # gone packages carry no hold
         self.system.hold_package(item["name"], prior["held"])
 
+    # ---- GPUs -----------------------------------------------------------------------------------------------------
+
+    def _probe_gpu(self, item, absent, dry):
+        return GpuSetting(item["name"]).probe()
+
+    def _restore_gpu(self, item, prior):
+        GpuSetting(item["name"]).restore(prior)
+
 
 def _ownership(found):
     return {"mode": stat.S_IMODE(found.st_mode), "uid": found.st_uid, "gid": found.st_gid}
+
+
+class GpuSetting:
+    """One setting of one GPU, called "UUID persistence", "UUID power_limit", "UUID sm_clock" or "UUID memory_clock".
+
+    A locked clock cannot be read, so the way back from our lock is no lock; it is recorded only before we make one.
+    """
+
+    def __init__(self, name, library=None):
+        self.uuid, unused, self.setting = name.partition(" ")
+        self.library = library or nvml.Library
+
+    def probe(self):
+        """{"value": on or off, mW, or null for a clock}."""
+        if self.setting not in ("persistence", "power_limit"):
+            return {"value": None}
+        try:
+            with self.library() as library:
+                gpu = library.gpu_of(self.uuid)
+                return {"value": gpu.persistence() if self.setting == "persistence" else gpu.power_limit()}
+        except nvml.NvmlError as exc:
+            raise system_module.SystemFailure(str(exc)) from None
+
+    def restore(self, prior):
+        """Kept where there is no driver or no such GPU: what we set went with it."""
+        try:
+            library = self.library()
+        except nvml.NvmlError as exc:
+            if exc.code in (nvml.LIBRARY_NOT_FOUND, nvml.DRIVER_NOT_LOADED):
+                raise Kept("no driver is loaded, so nothing of it is left") from None
+            raise system_module.SystemFailure(str(exc)) from None
+        with library:
+            try:
+                gpu = library.gpu_of(self.uuid)
+            except nvml.NvmlError as exc:
+                raise Kept("the GPU cannot be reached: %s" % exc) from None
+            try:
+                self._put_back(gpu, prior["value"])
+            except nvml.NvmlError as exc:
+                if exc.code not in nvml.ABSENT:
+                    raise system_module.SystemFailure(str(exc)) from None
+
+    def _put_back(self, gpu, value):
+        if self.setting == "sm_clock":
+            gpu.reset_sm()
+        elif self.setting == "memory_clock":
+            gpu.reset_memory()
+        elif self.setting == "power_limit" and gpu.power_limit() != value:
+            gpu.set_power_limit(value)
+        elif self.setting == "persistence" and gpu.persistence() != value:
+            gpu.set_persistence(value)

@@ -14,6 +14,7 @@ PLAN = ETC + "/plan.json"
 ENGINES = ETC + "/engines"
 GATEWAY_ETC = ETC + "/gateway"
 LOCK_FILE = ETC + "/inference.lock.json"
+GPU_SETTINGS = ETC + "/gpu-clocks.json"
 
 STATE = "/var/lib/indiaai-inference"
 BENCHMARKS = STATE + "/benchmarks"
@@ -27,11 +28,13 @@ RUN = "/run/indiaai-inference"
 LOCKS = RUN + "/locks"
 GATEWAY_RUN = RUN + "/gateway"
 GATEWAY_SOCKET = GATEWAY_RUN + "/gateway.sock"
+GPU_RECORD = RUN + "/gpu-clocks.json"  # what was set since this boot
 
 DOCKER_SOCKET = "/run/docker.sock"
 
 PACKAGE = "indiaai_host"  # name under LIB of the package this file belongs to
 TARGET_UNIT = "ai-stack.target"
+GPU_UNIT = "gpu-init.service"
 ENGINE_UNIT = "inference-engine@.service"
 SYSTEMD_UNITS = "/etc/systemd/system"
 TMPFILES = "/etc/tmpfiles.d/indiaai-inference.conf"
