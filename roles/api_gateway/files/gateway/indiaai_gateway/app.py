@@ -64,7 +64,8 @@ class Gateway:
         after = loaded.settings
         if (before.listen, before.state_dir) != (after.listen, after.state_dir):
             log.warning("listen and state_dir change only at a restart")
-        if before.timeouts.pool_idle_seconds != after.timeouts.pool_idle_seconds:
+        old, new = before.timeouts, after.timeouts
+        if (old.pool_idle_seconds, old.connect_seconds) != (new.pool_idle_seconds, new.connect_seconds):
             log.warning("timeouts.pool_idle_seconds and connect_seconds change only at a restart")
         self._routes = Routes(loaded, self._gauges)
         self._clients = headers.ClientAddress(after.trusted_proxies)
