@@ -38,12 +38,18 @@ class StubGpu:
         self._folder.cleanup()
 
     def environment(self, library: bool = True) -> dict:
-        """os.environ with the stub's state, its programs first on PATH, and its library unless told otherwise."""
+        """os.environ with the stub's state, its programs first on PATH, and its library or none that can be loaded."""
         added = {"STUB_GPU_STATE": str(self.state_file), "STUB_GPU_SAVED": str(self.folder / "nowhere" / "state"),
                  "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "PYTHONDONTWRITEBYTECODE": "1"}
-        if library:
-            added["LD_LIBRARY_PATH"] = str(self._library)
+        added["LD_LIBRARY_PATH"] = str(self._library if library else self._no_library())
         return {**os.environ, **added}
+
+    def _no_library(self) -> pathlib.Path:
+        """A folder that hides this machine's own library behind a file that is none."""
+        folder = self.folder / "no-library"
+        folder.mkdir(exist_ok=True)
+        (folder / build.SONAME).touch()
+        return folder
 
     def control(self, *words: str) -> None:
         """What stub-gpu-ctl does; its errors are raised."""

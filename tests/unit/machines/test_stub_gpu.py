@@ -412,14 +412,18 @@ def test_persistence_keeps_the_lock(gpu):
 
 def test_many_processes_change_the_state_at_once_and_no_change_is_lost(gpu):
     clients = [Client(gpu) for _each in range(4)]
-    line = json.dumps(["DeviceSetGpuLockedClocks", "GPU", [1980, 1980]]) + "\n"
-    for number, client in enumerate(clients):
-        client.process.stdin.write(json.dumps(["Init", None, []]) + "\n")
-        client.process.stdin.write("".join(line.replace('"GPU"', str(one)) for one in (2 * number, 2 * number + 1) * 25))
+    clocks = [600, 1980] * 25
+    for client in clients:
+        client("Init")
+    for number, client in enumerate(clients):  # all of them are written before the first answer is read
+        lines = [json.dumps(words) + "\n" for clock in clocks
+                 for words in (["DeviceSetGpuLockedClocks", number, [clock, clock]], ["DeviceGetClockInfo", number, [SM]])]
+        client.process.stdin.write("".join(lines))
         client.process.stdin.flush()
     for client in clients:
+        answers = [json.loads(client.process.stdout.readline()) for _each in range(2 * len(clocks))]
+        assert [answer["is"] for answer in answers[1::2]] == clocks
         client.close()
-    assert sm_clocks(gpu) == [1980] * 8
 
 
 # --- the control program, and the ways into a container ----------------------------------------------------------------------

@@ -156,4 +156,3 @@ def test_a_crash_of_the_library_is_reported_and_does_not_end_the_module():
 def test_a_bug_of_the_binding_is_reported():
     answer = _gpu_probe.run_nvml(10, lambda: {}["missing"])
     assert answer["error"] == {"code": None, "text": "KeyError: 'missing'"}
-

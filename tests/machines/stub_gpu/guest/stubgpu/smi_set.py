@@ -21,19 +21,18 @@ class _Refused(Exception):
         self.status = status
 
 
-def _clocks(device: Device, bus_id: str, function: str, label: str, pair: tuple) -> str:
-    """Lock (a pair of MHz) or reset (an empty pair) SM or memory clocks."""
-    kind, short = (("GPU", "gpuClk") if label == "GPU" else ("Memory", "memClk"))
+def _clocks(device: Device, bus_id: str, function: str, kind: str, pair: tuple) -> str:
+    """Lock (a pair of MHz) or reset (an empty pair) clocks. kind: GPU or Memory."""
     bad = device.change(function, *pair)
+    wanted = '"({0}Min {1}, {0}Max {2})"'.format("gpuClk" if kind == "GPU" else "memClk", *pair) if pair else ""
     if bad is None:
-        return f'{kind if kind == "GPU" else "Memory"} clocks set to "({short}Min {pair[0]}, {short}Max {pair[1]})" for GPU {bus_id}' if pair else ""
+        return f"{kind} clocks set to {wanted} for GPU {bus_id}" if pair else ""
     if bad.code == NO_PERMISSION:
         raise _Refused(f"The current user does not have permission to change clocks for GPU {bus_id}.", bad.code)
     if bad.code == NOT_SUPPORTED:
         raise _Refused(f"Setting locked {kind} clocks is not supported for GPU {bus_id}.", None)
-    if bad.code == INVALID_ARGUMENT and pair:
-        raise _Refused(f'Specified clock combination "({short}Min {pair[0]}, {short}Max {pair[1]})" is not supported for GPU {bus_id}. '
-                       f"{_SEE_LIST}", None)
+    if bad.code == INVALID_ARGUMENT:
+        raise _Refused(f"Specified clock combination {wanted} is not supported for GPU {bus_id}. {_SEE_LIST}", None)
     raise _Refused(f"Unable to set locked {kind} clocks for GPU {bus_id}: {bad.text}", bad.code)
 
 
