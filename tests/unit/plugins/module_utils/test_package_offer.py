@@ -39,7 +39,7 @@ def test_of_alternatives_the_first_with_the_wanted_version_is_taken():
     offers = _package_offer.madison(MADISON)
     assert len(offers) == 3
     for wanted, install in (("580", "cuda-drivers=580.95.05-1"), ("590.48.01", "cuda-drivers=590.48.01-1"), ("570", "cuda-drivers-570=570.172.08-1")):
-        chosen, problems = _package_offer.from_repository(["cuda-drivers-%s|cuda-drivers" % wanted.split(".")[0]], offers, wanted)
+        chosen, problems = _package_offer.from_repository(["cuda-drivers-%s|cuda-drivers" % wanted.partition(".")[0]], offers, wanted)
         assert not problems and [entry["install"] for entry in chosen] == [install]
 
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.indiaai.inference.plugins.module_utils._host import journal
 from ansible_collections.indiaai.inference.plugins.modules import package_hold
 
-DRIVER = ["nvidia-*", "libnvidia-*", "cuda-drivers*"]
+DRIVER = ("nvidia-*", "libnvidia-*", "cuda-drivers*")
 
 
 class Stop(Exception):
@@ -73,7 +73,7 @@ def run_fixture(dpkg, tmp_path, monkeypatch):
 
         class Module:
             def __init__(self, argument_spec, supports_check_mode):
-                given = dict(params, names=names)
+                given = dict(params, names=list(names))
                 self.params = {name: given.get(name, option.get("default")) for name, option in argument_spec.items()}
                 self.check_mode = check
                 self.run_command = dpkg.run_command
