@@ -277,36 +277,36 @@ def validate(module, daemon, config):
             module.params["path"], (err or out).strip().replace(name, "the new file")))
 
 
-def waiting_for_restart(module, daemon, settings, config, changes):
+def waiting_for_restart(module, daemon, ours, config, changes):
     """Our keys that are in the file and not in the daemon, and files it has not seen. What it does not show is judged by its age."""
     path = module.params["path"]
     waiting = {item["key"] for item in _daemon_config.not_loaded(config, daemon.info)
-               if item["key"] in settings and item["by"] == _daemon_keys.RESTART}
-    waiting |= {key for key in changes["restart"] if key in settings
+               if item["key"] in ours and item["by"] == _daemon_keys.RESTART}
+    waiting |= {key for key in changes["restart"] if key in ours
                 and _daemon_keys.shown(key, config[key], daemon.info) is None}
     start = _daemon_host.started_at(daemon.pid)
     if start is None:
         return waiting
     if os.path.exists(path) and start < os.stat(path).st_mtime:
-        waiting |= set(_daemon_config.invisible(settings, daemon.info))
+        waiting |= set(_daemon_config.invisible(ours, daemon.info))
     return waiting | {name for name in module.params["read_at_start"] if os.path.exists(name) and start < os.stat(name).st_ctime}
 
 
-def pending(daemon, settings, config, by):
+def pending(daemon, ours, config, by):
     """Our keys that the daemon shows otherwise than the file has them."""
-    return [item["key"] for item in _daemon_config.not_loaded(config, daemon.info) if item["key"] in settings and item["by"] == by]
+    return [item["key"] for item in _daemon_config.not_loaded(config, daemon.info) if item["key"] in ours and item["by"] == by]
 
 
-def reload(module, daemon, before_text, settings, config, changes, result):
+def reload(module, daemon, before_text, ours, config, changes, result):
     """SIGHUP, and the proof that the daemon took it; puts the old file back when it did not."""
     path = module.params["path"]
     blind = [key for key in changes["reload"] if _daemon_keys.shown(key, config[key], daemon.info) is None]
 
     def satisfied(ignored):
-        return not pending(daemon, settings, config, _daemon_keys.RELOAD)
+        return not pending(daemon, ours, config, _daemon_keys.RELOAD)
 
     if not daemon.hangup(satisfied, module.params["reload_timeout"], want_event=bool(blind)):
-        refused = pending(daemon, settings, config, _daemon_keys.RELOAD) or blind
+        refused = pending(daemon, ours, config, _daemon_keys.RELOAD) or blind
         if "written" in result["actions"]:
             write(path, before_text)
         module.fail_json(
@@ -337,16 +337,16 @@ def restart(module, daemon, before_text, result):
     result["actions"].append("restarted")
 
 
-def load(module, daemon, before_text, settings, config, changes, result, forbidden):
+def load(module, daemon, before_text, ours, config, changes, result, forbidden):
     """Make the running daemon take the file: first what a reload loads, live-restore among it, then perhaps a restart."""
     before = daemon.running()
-    if changes["reload"] or pending(daemon, settings, config, _daemon_keys.RELOAD):
-        reload(module, daemon, before_text, settings, config, changes, result)
-    waiting = waiting_for_restart(module, daemon, settings, config, changes)
+    if changes["reload"] or pending(daemon, ours, config, _daemon_keys.RELOAD):
+        reload(module, daemon, before_text, ours, config, changes, result)
+    waiting = waiting_for_restart(module, daemon, ours, config, changes)
     alive = bool(daemon.info.get("LiveRestoreEnabled"))
     if waiting and not forbidden and (not before or (module.params["restart_ok"] and alive)):
         restart(module, daemon, before_text, result)
-        waiting = set(pending(daemon, settings, config, _daemon_keys.RESTART))
+        waiting = set(pending(daemon, ours, config, _daemon_keys.RESTART))
     result["restart_required"] = sorted(waiting)
     after = daemon.running() if result["actions"] else before
     result["containers_restarted"] = sorted(
@@ -364,16 +364,18 @@ def present(module, daemon, result):
     config = _daemon_config.merge(current, settings)
     changes = _daemon_config.changed_keys(current, config)
     result.update(config=config, changed_keys=changes, left_out=skipped, clamped=clamped)
+    # What was set only because nobody spoke of it counts as ours in later runs too, when the file speaks of it.
+    ours = {key: config[key] for key in [*settings, *module.params["settings_if_absent"]] if key in config}
     forbidden = check_before_writing(module, daemon, current, settings, config)
     text = before_text
     if changes["reload"] or changes["restart"]:
         text = _daemon_text.rewrite(before_text or "", config)
     result["diff"] = {"before_header": path, "after_header": path, "before": before_text or "", "after": text or ""}
     alive = daemon.info is not None and daemon.pid is not None
-    result["changed"] = text != before_text or (alive and bool(pending(daemon, settings, config, _daemon_keys.RELOAD)))
+    result["changed"] = text != before_text or (alive and bool(pending(daemon, ours, config, _daemon_keys.RELOAD)))
     if module.check_mode:
         if alive:
-            result["restart_required"] = sorted(waiting_for_restart(module, daemon, settings, config, changes))
+            result["restart_required"] = sorted(waiting_for_restart(module, daemon, ours, config, changes))
         return
     if text != before_text:
         if module.params["backup"] and before_text is not None:
@@ -381,7 +383,7 @@ def present(module, daemon, result):
         write(path, text)
         result["actions"].append("written")
     if alive:
-        load(module, daemon, before_text, settings, config, changes, result, forbidden)
+        load(module, daemon, before_text, ours, config, changes, result, forbidden)
     result["changed"] = bool(result["actions"])
 
 

@@ -134,6 +134,13 @@ def test_a_second_run_changes_nothing(path):
     assert run(Module(path, settings=settings), daemon)["changed"] is False and path.read_text() == text
 
 
+def test_what_was_set_because_nobody_spoke_of_it_still_waits_in_the_next_run(path):
+    daemon = Daemon(path, containers=["a"])
+    for changed in (True, False):
+        result = run(Module(path, settings_if_absent={"features": {"cdi": True}}), daemon)
+        assert result["changed"] is changed and result["restart_required"] == ["features"]
+
+
 def test_a_refused_reload_puts_the_file_back(path):
     path.write_text('{"labels":  ["a=b"]}')
     with pytest.raises(Failed, match="did not take over live-restore.*as it was found"):
