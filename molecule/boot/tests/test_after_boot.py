@@ -44,9 +44,10 @@ def test_new_network_cards_are_paced_by_the_discipline(now):
     assert now["qdiscs"]["eth0"] == boot.rows()["net.core.default_qdisc"].value
 
 
-def test_policy_of_huge_pages_reads_as_planned(plan, now):
-    assert now["huge_pages"] == plan.state["huge_pages"]
+def test_policy_of_huge_pages_reads_as_planned(before, plan, now):
+    assert now["huge_pages"] == plan.state["huge_pages"] != before["huge_pages"]
 
 
-def test_steering_of_received_packets_reads_as_planned(plan, now):
-    assert now["queues"] == plan.state["queues"]
+def test_steering_of_received_packets_reads_as_planned(before, plan, now):
+    assert now["queues"] == plan.state["queues"] != before["queues"]
+    assert now["queues"]["/sys/class/net/eth0/queues/rx-0/rps_cpus"] == 2 ** now["processors"] - 1

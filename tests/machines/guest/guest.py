@@ -13,7 +13,7 @@ import sys
 # This file lies in the package that it is the front door of; the package is to be found as `guest`, not this file.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
-from guest import machine  # noqa: E402  pylint: disable=wrong-import-position
+from guest import machine, process  # noqa: E402  pylint: disable=wrong-import-position
 from guest.hardware import Hardware  # noqa: E402  pylint: disable=wrong-import-position
 from servers.shell import MachineError, say  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -40,7 +40,7 @@ def _down(options) -> None:
 
 def _list(_options) -> None:
     for guest in machine.guests():
-        state = "running" if machine.pid(guest.folder) else "off"
+        state = "running" if process.pid(guest.folder) else "off"
         print(f"{guest.name:<24} 127.0.0.1:{guest.port:<6} {state:<8} {guest.accelerator}")
 
 
@@ -56,6 +56,14 @@ def _exec(options) -> None:
 
 def _become(words: list[str]) -> None:
     os.execvp(words[0], words)
+
+
+def _ssh_config(options) -> None:
+    print(machine.find(options.name).ssh_config(), end="")
+
+
+def _console(options) -> None:
+    print((machine.find(options.name).folder / "console.log").read_text(encoding="utf-8", errors="replace"), end="")
 
 
 def _reboot(options) -> None:
@@ -93,9 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, text, action in (("ssh", "log in, or run a command", _ssh),
                                ("exec", "run a command without a terminal; standard input goes to it", _exec)):
         command(name, text, action).add_argument("command", nargs=argparse.REMAINDER)
-    command("ssh-config", "print a configuration for ssh, scp and Ansible", lambda options: print(machine.find(options.name).ssh_config(), end=""))
-    command("console", "print what its console showed", lambda options: print(
-        (machine.find(options.name).folder / "console.log").read_text(encoding="utf-8", errors="replace"), end=""))
+    command("ssh-config", "print a configuration for ssh, scp and Ansible", _ssh_config)
+    command("console", "print what its console showed", _console)
     for name, text, action in (("snapshot", "keep its memory and disk as they are now", machine.snapshot),
                                ("restore", "put it back to what was kept", machine.restore)):
         command(name, text, lambda options, action=action: action(options.name, options.tag)).add_argument(

@@ -7,7 +7,7 @@ import pathlib
 
 from . import accel
 
-# noapic and the like are not here on purpose: what a role sees must be an ordinary machine. These only save time.
+# These only save time; what a role sees is an ordinary machine.
 KERNEL_LINE = "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off quiet systemd.show_status=0 apparmor=0"
 
 
@@ -32,8 +32,8 @@ def command(hardware: Hardware, accelerator: str, image: pathlib.Path, port: int
     A restart of the guest ends qemu (-no-reboot), and the caller starts another: no connection outlives a boot.
     Writes reach the disk when the guest flushes them and not before (cache=writeback): a power cut is one.
     """
-    return ["qemu-system-x86_64", "-machine", "q35", *accel.ARGUMENTS[accelerator], "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-pidfile", "pid", "-qmp", "unix:qmp.sock,server=on,wait=off",
+    return ["qemu-system-x86_64", "-machine", "q35", *accel.ARGUMENTS[accelerator], "-nodefaults", "-no-user-config",
+            "-display", "none", "-no-reboot", "-pidfile", "pid", "-qmp", "unix:qmp.sock,server=on,wait=off",
             "-chardev", "file,id=console,path=console.log,append=on", "-serial", "chardev:console",
             "-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.img"), "-append", KERNEL_LINE,
             *_devices(hardware, port), *(["-loadvm", load] if load else [])]

@@ -19,7 +19,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "machines"))
 
-from guest import accel, hardware, image, machine, qmp  # noqa: E402
+from guest import accel, hardware, image, machine, process, qmp  # noqa: E402
 from servers.shell import MachineError  # noqa: E402
 
 INTEL = "processor : 0\nflags\t\t: fpu vme vmx sse2\n"
@@ -88,20 +88,20 @@ def test_image_follows_its_scripts_and_the_key_that_opens_it(tmp_path):
 
 
 def test_two_guests_never_run_at_once(cache, monkeypatch):
-    monkeypatch.setattr(machine, "WAIT_FOR_OTHER_SECONDS", 0)
-    monkeypatch.setattr(machine, "GOING_SECONDS", 0)
+    monkeypatch.setattr(process, "WAIT_FOR_OTHER_SECONDS", 0)
+    monkeypatch.setattr(process, "GOING_SECONDS", 0)
     with open(cache / "running.lock", "w", encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         # Stands for qemu: it inherits the descriptor, and the lock lives on in it when whoever started it is gone.
         other = subprocess.Popen(["sleep", "60"], pass_fds=(held.fileno(),))
     try:
         with pytest.raises(MachineError, match="Wanted: no other guest"):
-            with machine._only_guest():  # pylint: disable=protected-access
+            with process.only_guest():
                 pytest.fail("a second guest was allowed")
     finally:
         other.kill()
         other.wait()
-    with machine._only_guest():  # pylint: disable=protected-access
+    with process.only_guest():
         pass
 
 
@@ -109,13 +109,20 @@ def test_a_process_that_is_not_the_guest_is_left_alone(cache):
     folder = cache / "guests" / "old"
     folder.mkdir(parents=True)
     (folder / "pid").write_text(f"{os.getpid()}\n")  # a number that the kernel has given to somebody else meanwhile
-    assert machine.pid(folder) is None
+    assert process.pid(folder) is None
     assert machine.down("old") is True and not folder.exists()
 
 
 def test_unknown_guest_is_named(cache):
     with pytest.raises(MachineError, match="no guest other"):
         machine.find("other")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../image-1", "a/b", "/etc"])
+def test_a_name_that_leads_elsewhere_removes_nothing(cache, name):
+    with pytest.raises(MachineError, match="Wanted: a name"):
+        machine.down(name)
+    assert cache.is_dir()
 
 
 def answer(folder, reply):
