@@ -76,6 +76,9 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     journal,
     journal_kinds,
     locks,
+    net_devices,
+    net_steering,
+    net_units,
     notify,
     paths,
     post,
@@ -84,14 +87,15 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     state,
     status,
     supervisor,
+    sysfs,
     system,
     units,
     version,
 )
 
 _SUBMODULES = (
-    atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, locks, notify,
-    paths, post, process, spec, state, status, supervisor, system, units, version,
+    atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, locks, net_devices, net_steering,
+    net_units, notify, paths, post, process, spec, state, status, supervisor, sysfs, system, units, version,
 )
 
 

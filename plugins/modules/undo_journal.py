@@ -55,11 +55,12 @@ options:
           - V(container) saves whether the Docker container O(items[].name) runs, and its restart policy.
           - V(package) saves the version; packages are never removed, the result says so.
           - V(user) and V(group) are removed again when they were absent.
+          - V(sysfs) saves the value of the file O(items[].path) under C(/sys).
         type: str
         required: true
-        choices: [file, directory, sysctl, unit, container, package, user, group]
+        choices: [file, directory, sysctl, unit, container, package, user, group, sysfs]
       path:
-        description: Absolute path of a V(file) or V(directory).
+        description: Absolute path of a V(file), V(directory) or V(sysfs) value.
         type: path
       key:
         description: Name of a kernel setting, for example V(vm.swappiness).

@@ -20,6 +20,8 @@ from . import container
 from . import docker_api
 from . import health
 from . import locks
+from . import net_devices
+from . import net_steering
 from . import notify
 from . import paths
 from . import post
@@ -51,6 +53,11 @@ def parser():
         commands.add_parser(name, help=text, description=text).add_argument("slug", metavar="SLUG", type=_slug)
     shown = commands.add_parser("status", help="show all engines", description="show all engines")
     shown.add_argument("--json", action="store_true", help="as JSON, for programs")
+    text = "share the work of network cards' receive queues between CPUs (RPS and RFS)"
+    steering = commands.add_parser("net-steering", help=text, description=text)
+    steering.add_argument("--mode", choices=net_steering.MODES, default="auto")
+    steering.add_argument("--flow-entries", metavar="N", type=int, default=32768, help="size of the machine's flow table")
+    steering.add_argument("--device", metavar="NAME", help="this interface only")
     commands.add_parser("version", help="show which program this is", description="show which program this is")
     return root
 
@@ -160,6 +167,8 @@ def main(argv=None):
             return stop(wanted.slug)
         if wanted.command == "status":
             return show(wanted.json)
+        if wanted.command == "net-steering":
+            return FAILURE if net_devices.run(console.say, wanted.mode, wanted.flow_entries, wanted.device) else OK
         console.say("inferctl %s (%s)" % (version.VERSION, version.installed()))
         return OK
     except PermissionError as exc:

@@ -34,6 +34,7 @@ KINDS = {
     "package": "name",
     "user": "name",
     "group": "name",
+    "sysfs": "path",
 }
 
 _SYSTEMD_FOLDERS = ("/etc/systemd/", "/run/systemd/", "/usr/local/lib/systemd/")
