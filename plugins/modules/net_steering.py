@@ -102,6 +102,11 @@ persisted:
   returned: success
   type: bool
   sample: true
+program_missing:
+  description: Whether rule and unit call a host program that is not there yet; role C(boot_recovery) installs it.
+  returned: success
+  type: bool
+  sample: false
 """
 
 import os
@@ -221,8 +226,6 @@ def main():
                 host.systemctl("enable", net_units.UNIT_NAME)
     except (OSError, ValueError, journal.JournalError, system.SystemFailure) as exc:
         module.fail_json(msg="Receive steering could not be set: %s" % exc)
-    if enabled is not None and not os.path.exists(paths.CLI) and not module.check_mode:
-        module.warn("%s is not there yet: the rule and the unit need it at the next boot (role boot_recovery installs it)" % paths.CLI)
     bad = ["%s: %s" % (item["device"], item["message"]) for item in items if item["message"]]
     if bad:
         module.warn("Receive steering does not hold on this host: %s" % "; ".join(bad))
@@ -233,6 +236,7 @@ def main():
         interfaces=[{key: value for key, value in item.items() if key != "changes"} for item in items],
         summary="; ".join("%s: %s (%s)" % (item["device"], item["action"], item["reason"]) for item in items),
         persisted=enabled is not None,
+        program_missing=enabled is not None and not os.path.exists(paths.CLI),
     )
 
 

@@ -217,7 +217,7 @@ def main():
         theirs, profiles = left_to_tuned(module)
         conflicts = ["%s (tuned sets %s)" % (row.name, theirs[row.name]) for row in rows if theirs.get(row.name, row.value) != row.value]
         if conflicts and module.params["tuned"] == "refuse":
-            module.fail_json(msg="Nothing was changed: tuned is active with profile %s and sets at every boot: %s. Switch it off "
+            module.fail_json(msg="Huge pages and governor are as they were: tuned is active with profile %s and sets at every boot: %s. Switch it off "
                                  "(tuned-adm off), or leave these to it with kernel_tuning_tuned: hand_over." % (
                                      " ".join(profiles), ", ".join(conflicts)))
         items = judge(rows, theirs)
