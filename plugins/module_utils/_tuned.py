@@ -18,10 +18,6 @@ FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr
 CHOICES = ("hand_over", "refuse")
 
 
-class TunedConflict(Exception):
-    """tuned is active and is to be refused; the text names the profile and what it sets."""
-
-
 def active(read, run):
     """Names of the active profiles, [] where tuned is not installed, not active, or off."""
     if all(read(folder + "/tuned-main.conf") is None for folder in ("/etc/tuned", "/usr/lib/tuned")) and read(ACTIVE_PROFILE) is None:
@@ -80,12 +76,12 @@ def _merge(name, read, result, seen):
             result["governor"] = values.get("governor") or result["governor"]
 
 
-def agrees(value, current, satisfied):
-    """Whether a value of a profile ("10", or ">2048": at least) suits. satisfied(value) judges one value."""
+def agrees(value, ours, satisfied):
+    """Whether a value of a profile ("10", or ">2048": raised to at least that) suits beside ours. satisfied(value) judges one."""
     if value.startswith(">"):
         value = value[1:].strip()
-        if current is not None and value.isdigit() and current.isdigit():
-            value = str(max(int(value), int(current)))
+        if value.isdigit() and ours.isdigit():
+            value = str(max(int(value), int(ours)))
     try:
         return satisfied(value)
     except ValueError:

@@ -301,7 +301,7 @@ def left_to_tuned(row, current, profile):
     pair = _sysctl_keys.PAIRS.get(row.name)
     if value is None and profile["sysctl"].get(pair) not in (None, "0"):
         return "%s to %s" % (pair, profile["sysctl"][pair])
-    if value is None or _tuned.agrees(value, current, lambda text: _sysctl.target(row, text) == _sysctl.normal(text)):
+    if value is None or _tuned.agrees(value, _sysctl.target(row, current), lambda text: _sysctl.target(row, text) == _sysctl.normal(text)):
         return None
     return "it to %s" % value
 

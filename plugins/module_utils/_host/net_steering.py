@@ -54,7 +54,7 @@ def parse_mask(text):
     """"0000ffff,ffffffff" -> the number; leading zeros, which the kernel adds and drops, do not count. ValueError."""
     number = 0
     for group in text.strip().split(","):
-        if not 1 <= len(group) <= 8:
+        if not 1 <= len(group) <= 8 or group.strip("0123456789abcdefABCDEF"):
             raise ValueError("%r is not a mask of CPUs" % text)
         number = number << 32 | int(group, 16)
     return number
