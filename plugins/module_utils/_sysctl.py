@@ -50,27 +50,46 @@ def canonical(name):
     return name
 
 
-def wanted(groups, settings, reserved_ports):
+def wanted(groups, settings, reserved_ports, memory_kib=0):
     """Rows of the switched-on groups, changed by the user's list -> list of Key in file order.
 
-    settings: [{"name", "value", "state": present|absent}], later entries win. SysctlError names what cannot be meant.
+    settings: [{"name", "value", "state": present|absent}], later entries win. memory_kib: of this machine, for the values that
+    are computed from it. SysctlError names what cannot be meant.
     """
     rows = {}
     for group in groups:
         if group not in _sysctl_keys.GROUPS:
             raise SysctlError("unknown group %s; known are %s" % (group, ", ".join(sorted(_sysctl_keys.GROUPS))))
-        rows.update((row.name, row) for row in _sysctl_keys.GROUPS[group])
+        rows.update((row.name, _computed(row, memory_kib)) for row in _sysctl_keys.GROUPS[group])
     if reserved_ports:
         rows[_sysctl_keys.RESERVED_PORTS] = _sysctl_keys.Key(
-            _sysctl_keys.RESERVED_PORTS, format_ports(reserved_ports), "ports", "namespace", None, False,
+            _sysctl_keys.RESERVED_PORTS, format_ports(reserved_ports), "ports", "namespace", None, None,
             _sysctl_keys.RESERVED_PORTS_REASON)
+    given = set()
     for item in settings:
         name = canonical(str(item["name"]))
         if (item.get("state") or "present") == "absent":
             rows.pop(name, None)
+            given.discard(name)
             continue
         rows[name] = _from_user(name, item.get("value"), rows.get(name))
+        given.add(name)
+    _one_of_each_pair(rows, given)
     return list(rows.values())
+
+
+def _computed(row, memory_kib):
+    compute = _sysctl_keys.COMPUTED.get(row.name)
+    return row._replace(value=str(compute(memory_kib))) if compute else row
+
+
+def _one_of_each_pair(rows, given):
+    """The kernel keeps one key of a pair: the user's choice takes the other one of the group out."""
+    for name in sorted(given):
+        other = _sysctl_keys.PAIRS.get(name)
+        if other in given:
+            raise SysctlError("%s and %s are two ways to say one thing, the kernel keeps the last one; give one of them" % (name, other))
+        rows.pop(other, None)
 
 
 def _from_user(name, value, known):
@@ -82,8 +101,36 @@ def _from_user(name, value, known):
         raise SysctlError("%s: found %r, wanted is a number or a text; write 1 or 0 for on or off" % (name, value))
     if isinstance(value, str) and value.strip().lower() in ("true", "false", "yes", "no", "on", "off"):
         raise SysctlError("%s: found %r, wanted is a number or a text; write 1 or 0 for on or off" % (name, value))
-    base = known or _sysctl_keys.Key(name, None, "exact", "global", None, False, None)
-    return base._replace(value=normal(value), mode="exact", article=False, reason="set in kernel_tuning_settings")
+    if normal(value) == "0" and name.endswith("_bytes") and name in _sysctl_keys.PAIRS:
+        raise SysctlError("%s: found 0, which the kernel refuses; set %s instead" % (name, _sysctl_keys.PAIRS[name]))
+    base = known or _sysctl_keys.Key(name, None, "exact", "global", None, None, None)
+    return base._replace(value=normal(value), mode="exact", article=None, reason="set in kernel_tuning_settings")
+
+
+def memory_kib(meminfo):
+    """Text of /proc/meminfo -> memory of the machine in KiB, 0 when it does not say."""
+    return meminfo_numbers(meminfo).get("MemTotal", 0)
+
+
+def meminfo_numbers(text):
+    """Text of /proc/meminfo -> {name: number}; sizes are in KiB."""
+    numbers = {}
+    for line in text.splitlines():
+        name, dummy, rest = line.partition(":")
+        words = rest.split()
+        if words and words[0].isdigit():
+            numbers[name.strip()] = int(words[0])
+    return numbers
+
+
+def hugepages(meminfo):
+    """Explicit huge pages from /proc/meminfo -> {"total", "free", "page_kib", "reserved_mib", "unused_mib"}.
+
+    What is reserved is missing from the memory of everybody who does not ask for huge pages.
+    """
+    numbers = meminfo_numbers(meminfo)
+    total, free, size = (numbers.get(name, 0) for name in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
+    return {"total": total, "free": free, "page_kib": size, "reserved_mib": total * size // 1024, "unused_mib": free * size // 1024}
 
 
 def parse_ports(text):
@@ -171,13 +218,17 @@ def reading_order(paths):
 def shadows(row, value, later):
     """Who sets the key after our file, to something else -> (file, value) or None.
 
-    later: [(path, text)] read after ours. A definition that satisfies the row (a higher ceiling) shadows nothing.
+    later: [(path, text)] read after ours. A definition that satisfies the row (a higher ceiling) shadows nothing; the other
+    key of a pair, set to something, makes ours 0.
     """
     found = None
+    pair = _sysctl_keys.PAIRS.get(row.name)
     for name, text in later:
         for key, other in parse_conf(text):
             if key == row.name or (any(mark in key for mark in "*?[") and fnmatch.fnmatchcase(row.name, key)):
                 found = (name, other)
+            elif key == pair and other != "0":
+                found = (name, "0 (by %s = %s)" % (key, other))
     if found is None or found[1] == value:
         return None
     try:
@@ -186,18 +237,74 @@ def shadows(row, value, later):
         return found
 
 
+_MADE = "# the kernel makes %s of it"
+_REFUSED = "refused by the kernel"
+
+
+def made_note(value):
+    """What stands above a line whose value the kernel changes."""
+    return _MADE[2:] % value
+
+
+def refused_note():
+    """What stands before a line that the kernel refuses."""
+    return _REFUSED
+
+
+def remembered(text):
+    """Text of our file -> {key: (value written, what the kernel made of it; None: refused)} of what did not come out as wanted."""
+    result, made = {}, None
+    for line in text.splitlines():
+        match = re.match(re.escape(_MADE).replace("%s", "(.*)") + r"\Z", line)
+        if match:
+            made = match.group(1)
+            continue
+        if line.startswith("# %s: " % _REFUSED):
+            for name, value in parse_conf(line.partition(": ")[2]):
+                result[name] = (value, None)
+        elif made is not None:
+            for name, value in parse_conf(line):
+                result[name] = (value, made)
+        made = None
+    return result
+
+
 def render(items, header):
-    """Text of our file. items: [(Key, value or None, note)]; without a value the key stands as a comment with its note."""
+    """Text of our file. items: [(Key, value or None, note or None)].
+
+    The note stands above a value; without a value the key stands in a comment after its note, so that no boot can fail on it.
+    """
     lines = ["# " + line if line else "#" for line in header.splitlines()]
     for row, value, note in items:
         lines.append("")
         if row.reason:
             lines.append("# " + row.reason)
         if value is None:
-            lines.append("# not on this host (%s): %s = %s" % (note, row.name, normal(row.value)))
+            lines.append("# %s: %s = %s" % (note, row.name, normal(row.value)))
         else:
+            if note:
+                lines.append("# " + note)
             lines.append("%s = %s" % (row.name, value))
     return "\n".join(lines) + "\n"
+
+
+# What a container on a bridge network has of a setting, by scope; one on the host's network has all of them.
+_REACH = (
+    ("global", "one value for the machine, containers included"),
+    ("follows", "containers see the host's value and cannot change it"),
+    ("inherited", "a container takes the host's value when it is made; one that runs keeps what it has"),
+    ("namespace", "containers on bridge networks keep the kernel's default; set it with the container's own sysctls"),
+)
+
+
+def containers(rows):
+    """Which settings reach containers -> [{"scope", "meaning", "settings": [name]}] of the scopes that occur."""
+    result = []
+    for scope, meaning in _REACH:
+        names = [row.name for row in rows if row.scope == scope]
+        if names:
+            result.append({"scope": scope, "meaning": meaning, "settings": names})
+    return result
 
 
 def summary(keys):

@@ -83,6 +83,9 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     journal_kinds,
     last_words,
     locks,
+    net_devices,
+    net_steering,
+    net_units,
     notify,
     nvml,
     paths,
@@ -92,6 +95,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     state,
     status,
     supervisor,
+    sysfs,
     system,
     units,
     version,
@@ -99,7 +103,8 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
 
 _SUBMODULES = (
     atomic, backoff, cli, console, container, docker_api, gpu_bus, gpu_clocks, gpu_init, gpu_policy, gpu_record, gpu_units, health, journal,
-    journal_kinds, last_words, locks, notify, nvml, paths, post, process, spec, state, status, supervisor, system, units, version,
+    journal_kinds, last_words, locks, net_devices, net_steering, net_units, notify, nvml, paths, post, process, spec, state, status,
+    supervisor, sysfs, system, units, version,
 )
 
 

@@ -12,6 +12,7 @@ version_added: 1.0.0
 description:
   - Loads the kernel modules that settings need, writes all settings that differ, reads every one back, and keeps them in
     one file that is read last.
+  - The settings are those of the role C(kernel_tuning), whose README lists all 37 with their reasons.
   - Ceilings are raised and never lowered. A setting that this kernel does not have, or that cannot be written here, does not
     keep the others from being applied.
   - What the kernel rounds or refuses, and which later file takes a setting back at the next boot, is reported per key.
@@ -20,8 +21,8 @@ options:
     description: Groups of settings that are switched on.
     type: list
     elements: str
-    choices: [network]
-    default: [network]
+    choices: [memory, network, latency, limits]
+    default: [memory, network, latency, limits]
   settings:
     description: Changes to the groups, and further settings. Later entries win.
     type: list
@@ -53,6 +54,13 @@ options:
     description: The file that has systemd load the modules at boot. Written where modules can be loaded.
     type: path
     default: /etc/modules-load.d/indiaai-inference.conf
+  tuned:
+    description:
+      - What happens where the daemon tuned is active and its profile sets one of the settings to something else.
+      - V(hand_over) leaves such a setting to tuned and says so; V(refuse) fails before anything is written.
+    type: str
+    choices: [hand_over, refuse]
+    default: hand_over
   undo_role:
     description: Role under whose name what is there before goes into the undo journal. Nothing is recorded when omitted.
     type: str
@@ -117,8 +125,8 @@ outcome:
       sample: "8192"
     state:
       description:
-        - V(ok) it was so, V(applied) it was written and holds, V(shadowed) a later file sets it to something else at the next
-          boot, V(clamped) the kernel made another value of it or refused it, V(missing) this kernel has no such setting,
+        - V(ok) it was so, V(applied) it was written and holds, V(shadowed) a later file or tuned sets it to something else at the
+          next boot, V(clamped) the kernel made another value of it or refused it, V(missing) this kernel has no such setting,
           V(readonly) it cannot be written here.
       type: str
       returned: always
@@ -138,6 +146,25 @@ modules:
   returned: success
   type: dict
   sample: {"tcp_bbr": "loaded", "sch_fq": "loaded", "nf_conntrack": "loaded"}
+hugepages:
+  description: Explicit huge pages, which are missing from the memory of everybody who does not ask for them.
+  returned: success
+  type: dict
+  sample: {"total": 0, "free": 0, "page_kib": 2048, "reserved_mib": 0, "unused_mib": 0}
+containers:
+  description: Which of the settings reach containers on bridge networks. Those on the host's network have all of them.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - scope: namespace
+      meaning: containers on bridge networks keep the kernel's default; set it with the container's own sysctls
+      settings: ["net.core.somaxconn"]
+tuned:
+  description: Profiles of an active tuned, and the settings that are left to it.
+  returned: success
+  type: dict
+  sample: {"profiles": [], "left": []}
 path:
   description: The file.
   returned: success
@@ -152,7 +179,7 @@ import platform
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.indiaai.inference.plugins.module_utils import _sysctl
+from ansible_collections.indiaai.inference.plugins.module_utils import _sysctl, _sysctl_keys, _tuned
 from ansible_collections.indiaai.inference.plugins.module_utils._host import atomic
 from ansible_collections.indiaai.inference.plugins.module_utils._host import journal
 
@@ -175,6 +202,15 @@ def value_of(name):
     """Present value of a setting in one spelling, None when the kernel has none of that name."""
     text = read(_sysctl.path(name))
     return None if text is None else _sysctl.normal(text)
+
+
+def writable(name):
+    """Whether a setting can be written here; root is stopped by the mount's or the namespace's read-only bit alone."""
+    path = _sysctl.path(name)
+    try:
+        return os.access(path, os.W_OK) and bool(os.stat(path).st_mode & 0o222)
+    except OSError:
+        return False
 
 
 class Modules:
@@ -227,7 +263,7 @@ def obstacle(row, current, modules):
         known = (value_of("net.ipv4.tcp_available_congestion_control") or "").split()
         if row.value not in known:
             return "missing", "kernel module %s is not available here; there is %s" % (row.module, ", ".join(known))
-    if not os.access(_sysctl.path(row.name), os.W_OK):
+    if not writable(row.name):
         return "readonly", "cannot be written here (a container sees the host's value)"
     return None
 
@@ -259,14 +295,33 @@ def later_files(path):
     return [(name, read(name) or "") for name in order[order.index(path) + 1:]]
 
 
-def judge(rows, modules):
-    """What is there and what to do -> list of dict, one a row; state None means: to be written."""
+def left_to_tuned(row, current, profile):
+    """What an active tuned makes of a setting that is not what we want -> text, None when it leaves it alone."""
+    value = profile["sysctl"].get(row.name)
+    pair = _sysctl_keys.PAIRS.get(row.name)
+    if value is None and profile["sysctl"].get(pair) not in (None, "0"):
+        return "%s to %s" % (pair, profile["sysctl"][pair])
+    if value is None or _tuned.agrees(value, _sysctl.target(row, current), lambda text: _sysctl.target(row, text) == _sysctl.normal(text)):
+        return None
+    return "it to %s" % value
+
+
+def judge(rows, modules, known=None, profile=None, profiles=()):
+    """What is there and what to do -> list of dict, one a row; state None means: to be written.
+
+    known: what did not come out as wanted last time, from our file. profile: what an active tuned sets.
+    """
     result = []
     for row in rows:
         current = value_of(row.name)
         wanted = _sysctl.target(row, current)
-        item = {"row": row, "before": current, "wanted": wanted, "state": None, "message": None}
-        if _sysctl.satisfied(row, current):
+        item = {"row": row, "before": current, "wanted": wanted, "state": None, "message": None, "refused": False, "tuned": False,
+                "known": (known or {}).get(row.name)}
+        theirs = left_to_tuned(row, current, profile) if profile else None
+        if theirs:
+            item.update(state="shadowed", tuned=True, message="the active tuned profile %s sets %s; it is left to tuned" % (
+                " ".join(profiles), theirs))
+        elif _sysctl.satisfied(row, current):
             item["state"] = "ok"
         else:
             found = obstacle(row, current, modules)
@@ -283,6 +338,7 @@ def apply(items):
             failure = write(item["row"], item["wanted"])
             if failure:
                 item["state"], item["message"] = failure
+                item["refused"] = failure[0] == "clamped"
     for item in items:
         now = value_of(item["row"].name)
         item["value"] = now
@@ -295,10 +351,16 @@ def apply(items):
 
 
 def predict(items):
-    """What apply() is expected to do."""
+    """What apply() is expected to do; where the kernel went its own way last time, it is expected to do so again."""
     for item in items:
         item["value"] = item["before"]
-        if item["state"] is None:
+        if item["state"] is not None:
+            continue
+        wrote, made = item["known"] or (None, None)
+        if wrote == item["wanted"] and made in (None, item["before"]):
+            item["state"], item["refused"] = "clamped", made is None
+            item["message"] = "the kernel refused %s" % wrote if made is None else "wrote %s, the kernel made %s of it" % (wrote, made)
+        else:
             item["state"], item["value"] = "applied", item["wanted"]
 
 
@@ -314,9 +376,21 @@ def mark_shadowed(items, path):
 
 def file_text(items):
     """Content of our file: what holds here; the rest as comments, so that it cannot fail a boot."""
-    return _sysctl.render([
-        (item["row"], None if item["state"] in ("missing", "readonly") or item["value"] is None else
-         item["wanted"], item["state"]) for item in items], HEADER)
+    lines = []
+    for item in items:
+        value, note = item["wanted"], None
+        if item["tuned"]:
+            value, note = None, "left to tuned"
+        elif item["refused"]:
+            value, note = None, _sysctl.refused_note()
+        elif item["state"] == "missing" or item["value"] is None:
+            value, note = None, "not on this host (missing)"
+        elif item["state"] == "readonly" or (item["state"] == "ok" and not writable(item["row"].name)):
+            value, note = None, "not on this host (readonly)"
+        elif item["state"] == "clamped":
+            note = _sysctl.made_note(item["value"])
+        lines.append((item["row"]._replace(value=item["wanted"]), value, note))
+    return _sysctl.render(lines, HEADER)
 
 
 def put(path, text):
@@ -337,7 +411,16 @@ def record(module, items):
         journal.Journal().record(role, things, dry=module.check_mode)
 
 
-def report(module, items, modules, files):
+def complaints(items):
+    """Settings that do not hold, those with one reason together -> list of text."""
+    reasons = {}
+    for item in items:
+        if item["state"] not in _sysctl.GOOD_STATES:
+            reasons.setdefault((item["state"], item["message"]), []).append(item["row"].name)
+    return ["%s: %s (%s)" % (state, ", ".join(names), message) for (state, message), names in reasons.items()]
+
+
+def report(module, items, modules, files, profiles):
     """The result."""
     keys = [{"name": item["row"].name, "scope": item["row"].scope, "before": item["before"], "wanted": item["wanted"],
              "value": item["value"], "state": item["state"], "message": item["message"]} for item in items]
@@ -348,22 +431,55 @@ def report(module, items, modules, files):
         diff.append({"before_header": "running kernel", "after_header": "running kernel",
                      "before": "".join("%s = %s\n" % (item["name"], item["before"]) for item in moved),
                      "after": "".join("%s = %s\n" % (item["name"], item["value"]) for item in moved)})
+    pages = _sysctl.hugepages(read("/proc/meminfo") or "")
     result = {"changed": bool(diff or modules.loaded_now), "outcome": keys, "summary": _sysctl.summary(keys),
-              "modules": modules.states, "path": module.params["path"], "diff": diff}
-    bad = ["%s is %s: %s" % (item["name"], item["state"], item["message"]) for item in keys
-           if item["state"] not in _sysctl.GOOD_STATES]
+              "modules": modules.states, "path": module.params["path"], "diff": diff, "hugepages": pages,
+              "containers": _sysctl.containers([item["row"] for item in items]),
+              "tuned": {"profiles": profiles, "left": [item["row"].name for item in items if item["tuned"]]}}
+    for text in hugepage_notes(keys, pages):
+        module.warn(text)
+    bad = complaints(items)
     if bad and module.params["strict"]:
         module.fail_json(msg="Settings that do not hold: %s. What could be applied is applied. Take them out with "
                              "kernel_tuning_settings (state: absent), or set kernel_tuning_strict: false." % "; ".join(bad), **result)
     if bad:
-        module.warn("%d of %d settings do not hold on this host: %s" % (len(bad), len(keys), "; ".join(bad)))
+        count = sum(item["state"] not in _sysctl.GOOD_STATES for item in keys)
+        module.warn("%d of %d settings do not hold on this host. %s" % (count, len(keys), "; ".join(bad)))
     module.exit_json(**result)
+
+
+def hugepage_notes(keys, pages):
+    """What has to be said about explicit huge pages."""
+    row = [item for item in keys if item["name"] == "vm.nr_hugepages"]
+    if pages["unused_mib"]:
+        yield "%d MiB are set aside as huge pages and %d MiB of them are unused: missing from everybody else's memory" % (
+            pages["reserved_mib"], pages["unused_mib"])
+    if row and row[0]["state"] == "applied" and row[0]["wanted"] == "0" and pages["total"]:
+        yield ("%d huge pages are still in use by a process and go when it ends. If it needs them again, set vm.nr_hugepages in "
+               "kernel_tuning_settings" % pages["total"])
+
+
+def tuned_profile(module):
+    """(names of the active profiles, what they set or None)."""
+    profiles = _tuned.active(read, module.run_command)
+    return profiles, _tuned.settings(profiles, read) if profiles else None
+
+
+def refuse_tuned(module, rows, profiles, profile):
+    """Stop while nothing has been touched, where tuned would take settings back."""
+    found = [(row.name, left_to_tuned(row, value_of(row.name), profile)) for row in rows]
+    theirs = ["%s (tuned sets %s)" % item for item in found if item[1]]
+    if theirs:
+        module.fail_json(msg="Nothing was changed: tuned is active with profile %s and sets at every boot: %s. Switch it off "
+                             "(tuned-adm off), choose a profile without these, or leave them to it with kernel_tuning_tuned: hand_over."
+                             % (" ".join(profiles), ", ".join(theirs)))
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
-            "groups": {"type": "list", "elements": "str", "choices": ["network"], "default": ["network"]},
+            "groups": {"type": "list", "elements": "str", "choices": ["memory", "network", "latency", "limits"],
+                       "default": ["memory", "network", "latency", "limits"]},
             "settings": {"type": "list", "elements": "dict", "default": [], "options": {
                 "name": {"type": "str", "required": True},
                 "value": {"type": "raw"},
@@ -372,6 +488,7 @@ def main():
             "reserved_ports": {"type": "list", "elements": "int", "default": []},
             "path": {"type": "path", "default": "/etc/sysctl.d/99-zz-indiaai-inference.conf"},
             "modules_path": {"type": "path", "default": "/etc/modules-load.d/indiaai-inference.conf"},
+            "tuned": {"type": "str", "choices": list(_tuned.CHOICES), "default": "hand_over"},
             "undo_role": {"type": "str"},
             "strict": {"type": "bool", "default": False},
         },
@@ -379,12 +496,16 @@ def main():
     )
     path, modules_path = module.params["path"], module.params["modules_path"]
     try:
-        rows = _sysctl.wanted(module.params["groups"], module.params["settings"], module.params["reserved_ports"])
+        rows = _sysctl.wanted(module.params["groups"], module.params["settings"], module.params["reserved_ports"],
+                              _sysctl.memory_kib(read("/proc/meminfo") or ""))
     except _sysctl.SysctlError as exc:
         module.fail_json(msg="Nothing was changed: %s." % exc)
     modules = Modules(module)
     try:
-        items = judge(rows, modules)
+        profiles, profile = tuned_profile(module)
+        if profile and module.params["tuned"] == "refuse":
+            refuse_tuned(module, rows, profiles, profile)
+        items = judge(rows, modules, _sysctl.remembered(read(path) or ""), profile, profiles)
         record(module, items)
         if module.check_mode:
             predict(items)
@@ -398,7 +519,7 @@ def main():
                     put(name, after)
     except (OSError, ValueError, journal.JournalError) as exc:
         module.fail_json(msg="The kernel settings could not be applied: %s" % exc)
-    report(module, items, modules, files)
+    report(module, items, modules, files, profiles)
 
 
 if __name__ == "__main__":

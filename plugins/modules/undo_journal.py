@@ -58,11 +58,12 @@ options:
           - V(user) and V(group) are removed again when they were absent.
           - V(gpu) saves one setting of one GPU, O(items[].name) is its UUID and V(persistence), V(power_limit), V(sm_clock) or V(memory_clock).
             A locked clock cannot be read; the way back is no lock.
+          - V(sysfs) saves the value of the file O(items[].path) under C(/sys).
         type: str
         required: true
-        choices: [file, directory, sysctl, unit, container, package, hold, user, group, gpu]
+        choices: [file, directory, sysctl, unit, container, package, hold, user, group, gpu, sysfs]
       path:
-        description: Absolute path of a V(file) or V(directory).
+        description: Absolute path of a V(file), V(directory) or V(sysfs) value.
         type: path
       key:
         description: Name of a kernel setting, for example V(vm.swappiness).

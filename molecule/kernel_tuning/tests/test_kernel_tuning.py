@@ -13,8 +13,14 @@ def value(host, name):
 
 
 @pytest.fixture
-def keys(host):
-    return {item["name"]: item for item in json.loads(host.file("/tmp/keys.json").content_string)}
+def results(host):
+    """What the role's four tasks said in the last run."""
+    return json.loads(host.file("/tmp/results.json").content_string)
+
+
+@pytest.fixture
+def keys(results):
+    return {item["name"]: item for item in results["sysctl"]["outcome"]}
 
 
 @pytest.mark.parametrize("name, wanted", [
@@ -56,6 +62,65 @@ def test_a_setting_that_no_kernel_has_is_named_and_keeps_nobody_back(host, keys)
 def test_what_belongs_to_the_machine_below_is_readonly_or_missing(host, keys):
     for name in ("net.core.rmem_max", "net.core.netdev_max_backlog"):
         assert keys[name]["state"] in ("readonly", "missing") and keys[name]["message"]
+
+
+def test_the_rest_of_the_machine_is_readonly_here_named_and_keeps_nobody_back(host, keys):
+    names = [name for name in keys if name.startswith(("vm.", "kernel.", "fs."))]
+    assert len(names) == 18
+    for name in names:
+        assert keys[name]["state"] in ("readonly", "ok", "missing") and keys[name]["value"] == keys[name]["before"]
+        assert f"\n{name} = " not in host.file(FILE).content_string, "a boot must not fail on it"
+    assert [name for name in names if keys[name]["state"] == "readonly"]
+
+
+def test_what_the_kernel_makes_of_a_value_is_told_and_is_no_change_for_ever(host, keys):
+    """The scenario's second run and its preview report no change, so the rounding does not come back."""
+    item, now = keys["net.ipv4.neigh.lo.retrans_time_ms"], value(host, "net.ipv4.neigh.lo.retrans_time_ms")
+    assert item["value"] == now
+    if now == "1001":  # this kernel's clock ticks often enough
+        assert item["state"] == "ok"
+    else:
+        assert item["state"] == "clamped" and now in item["message"]
+        assert f"# the kernel makes {now} of it\nnet.ipv4.neigh.lo.retrans_time_ms = 1001\n" in host.file(FILE).content_string
+
+
+def test_what_containers_have_is_told(results, keys):
+    told = {item["scope"]: item["settings"] for item in results["sysctl"]["containers"]}
+    assert "net.core.somaxconn" in told["namespace"] and "vm.swappiness" in told["global"]
+    assert sorted(name for names in told.values() for name in names) == sorted(keys)
+
+
+def test_huge_pages_and_governor_belong_to_the_machine_below(host, results):
+    states = {item["name"]: item["state"] for item in results["sysfs"]["outcome"]}
+    assert set(states) == {"transparent_hugepage", "transparent_hugepage_defrag", "governor"}
+    assert set(states.values()) <= {"readonly", "ok", "missing"}
+    assert not host.file(results["sysfs"]["path"]).exists, "nothing that a boot could not write"
+
+
+def test_logins_have_the_limits_and_none_is_shut_out(host, results):
+    limits = {item["name"]: item for item in results["limits"]["limits"]}
+    wanted = limits["nofile"]["value"]
+    assert host.run_expect([0], "su -l root -c 'ulimit -Hn'").stdout.strip() == str(wanted)
+    locked = host.run_expect([0], "su -l root -c 'ulimit -Hl'").stdout.strip()
+    assert locked == (str(limits["memlock"]["value"]) if limits["memlock"]["value"] is not None else "unlimited")
+    for item in limits.values():
+        assert item["state"] in ("ok", "clamped") and bool(item["message"]) == (item["state"] == "clamped")
+
+
+def test_services_get_the_limits_once_systemd_reads_its_defaults_again(host, results):
+    limits = {item["name"]: item for item in results["limits"]["limits"]}
+    assert f":{limits['nofile']['value']}\n" in host.file("/etc/systemd/system.conf.d/99-zz-indiaai-inference.conf").content_string
+    host.run_expect([0], "systemctl daemon-reexec")  # stands for a boot
+    assert host.run("systemctl show --property=DefaultLimitNOFILE --value").stdout.strip() == str(limits["nofile"]["value"])
+    assert host.run("systemctl show --property=DefaultLimitNOFILESoft --value").stdout.strip() == "1024", "select() breaks above"
+
+
+def test_no_virtual_interface_is_steered_and_each_has_its_reason(host, results):
+    found = {item["device"]: item for item in results["net"]["interfaces"]}
+    assert found["lo"]["action"] == "skip" and "loopback" in found["lo"]["reason"]
+    assert found["eth0"]["action"] == "skip" and "virtual" in found["eth0"]["reason"]
+    assert results["net"]["persisted"] is False
+    assert not host.file("/etc/systemd/system/inference-net-steering.service").exists
 
 
 def test_a_boot_can_read_the_file(host):

@@ -22,6 +22,8 @@ from . import gpu_clocks
 from . import gpu_init
 from . import health
 from . import locks
+from . import net_devices
+from . import net_steering
 from . import notify
 from . import nvml
 from . import paths
@@ -57,6 +59,11 @@ def parser():
     boot = "wait for the GPUs and set persistence, clocks and power limit (the program of gpu-init.service)"
     commands.add_parser("gpu-init", help=boot, description=boot).add_argument(
         "--wait", metavar="SECONDS", type=int, help="how long to wait, instead of what the settings say")
+    text = "share the work of network cards' receive queues between CPUs (RPS and RFS)"
+    steering = commands.add_parser("net-steering", help=text, description=text)
+    steering.add_argument("--mode", choices=net_steering.MODES, default="auto")
+    steering.add_argument("--flow-entries", metavar="N", type=int, default=32768, help="size of the machine's flow table")
+    steering.add_argument("--device", metavar="NAME", help="this interface only")
     commands.add_parser("version", help="show which program this is", description="show which program this is")
     return root
 
@@ -183,6 +190,8 @@ def main(argv=None):
             return show(wanted.json)
         if wanted.command == "gpu-init":
             return init_gpus(wanted.wait)
+        if wanted.command == "net-steering":
+            return FAILURE if net_devices.run(console.say, wanted.mode, wanted.flow_entries, wanted.device) else OK
         console.say("inferctl %s (%s)" % (version.VERSION, version.installed()))
         return OK
     except PermissionError as exc:

@@ -36,6 +36,7 @@ KINDS = {
     "user": "name",
     "group": "name",
     "gpu": "name",
+    "sysfs": "path",
 }
 
 _SYSTEMD_FOLDERS = ("/etc/systemd/", "/run/systemd/", "/usr/local/lib/systemd/")

@@ -18,10 +18,11 @@ import stat
 from . import atomic
 from . import container as container_module
 from . import nvml
+from . import sysfs
 from . import system as system_module
 
 # Writing 0 to the one in use is EINVAL: each pair has one value above 0, and that one is put back.
-_SYSCTL_PAIRS = {
+SYSCTL_PAIRS = {
     "vm.dirty_bytes": "vm.dirty_ratio",
     "vm.dirty_ratio": "vm.dirty_bytes",
     "vm.dirty_background_bytes": "vm.dirty_background_ratio",
@@ -232,7 +233,7 @@ class Kinds:
 
     def _probe_sysctl(self, item, absent, dry):
         prior = {"value": self._read_sysctl(item["key"])}
-        pair = _SYSCTL_PAIRS.get(item["key"])
+        pair = SYSCTL_PAIRS.get(item["key"])
         if pair:
             prior["pair"] = {"key": pair, "value": self._read_sysctl(pair)}
         return prior
@@ -377,6 +378,14 @@ class Kinds:
     def _restore_gpu(self, item, prior):
         GpuSetting(item["name"]).restore(prior)
 
+    # ---- values under /sys ----------------------------------------------------------------------------------------
+
+    def _probe_sysfs(self, item, absent, dry):
+        return SysfsValue(self.real(item["path"])).probe()
+
+    def _restore_sysfs(self, item, prior):
+        SysfsValue(self.real(item["path"])).restore(prior)
+
 
 def _ownership(found):
     return {"mode": stat.S_IMODE(found.st_mode), "uid": found.st_uid, "gid": found.st_gid}
@@ -431,3 +440,32 @@ class GpuSetting:
             gpu.set_power_limit(value)
         elif self.setting == "persistence" and gpu.persistence() != value:
             gpu.set_persistence(value)
+
+
+class SysfsValue:
+    """A file of one value under /sys: a choice such as "always [madvise] never", a number, a mask of CPUs, a governor."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def probe(self):
+        """{"value": text, or null where there is no such file}."""
+        return {"value": sysfs.read(self.path)}
+
+    def restore(self, prior):
+        """Write the value back. Kept where the file is gone (a device that went), was not there, or is read-only."""
+        current = sysfs.read(self.path)
+        if prior["value"] is None:
+            if current is None:
+                return
+            raise Kept("did not exist before; it goes with its device")
+        if current is None:
+            raise Kept("does not exist any more (was %s)" % prior["value"])
+        if current == prior["value"]:
+            return
+        try:
+            sysfs.write(self.path, prior["value"])
+        except OSError as exc:
+            if exc.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise Kept("read-only here: stays %s, was %s" % (current, prior["value"])) from None
+            raise

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -540,16 +541,44 @@ def test_every_entry_obeys_the_contract(host):
     host.write("/etc/a", "x")
     os.symlink("a", host.root + "/etc/l")
     sysctl(host, "vm.dirty_bytes", "0")
+    host.write("/sys/kernel/mm/x", "always [madvise] never")
     host.system.containers["c"] = false_container(True, {"Name": "no"})
     host.journal.record("r", items(
         ("file", "/etc/a"), ("file", "/etc/l"), ("file", "/etc/n/n"), ("directory", "/etc"), ("directory", "/new"), ("sysctl", "vm.dirty_bytes"),
-        ("sysctl", "no.such"), ("unit", "x"), ("container", "c"), ("container", "d"), ("package", "p"), ("hold", "p"), ("user", "u"), ("group", "g")
+        ("sysctl", "no.such"), ("unit", "x"), ("container", "c"), ("container", "d"), ("package", "p"), ("hold", "p"), ("user", "u"), ("group", "g"),
+        ("sysfs", "/sys/kernel/mm/x"), ("sysfs", "/sys/none")
     ))
     lines = [json.loads(line) for line in open(host.journal.path, encoding="utf-8")]
     records = [line for line in lines if line["op"] == "record"]
-    assert len(records) == 14
+    assert len(records) == 16
     for line in records:
         jsonschema.Draft202012Validator(schema).validate(line)
+
+
+def test_values_under_sys_come_back_and_those_of_a_device_that_went_are_kept(host):
+    thp, mask, gone = "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/class/net/eth0/queues/rx-0/rps_cpus", "/sys/class/net/eth1/x"
+    for path, text in ((thp, "[always] madvise never\n"), (mask, "00\n"), (gone, "7\n")):
+        host.write(path, text)
+    host.journal.record("r", items(("sysfs", thp), ("sysfs", mask), ("sysfs", gone), ("sysfs", "/sys/never")))
+    host.write(thp, "always [madvise] never\n")
+    host.write(mask, "ff\n")
+    os.unlink(host.root + gone)
+    result = host.journal.restore("r")
+    assert sorted(result["restored"]) == ["sysfs " + mask, "sysfs " + thp, "sysfs /sys/never"]
+    assert [entry["item"] for entry in result["kept"]] == ["sysfs " + gone] and "was 7" in result["kept"][0]["reason"]
+    assert host.read(thp) == "always\n" and host.read(mask) == "00\n"
+
+
+@pytest.mark.parametrize("error", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_value_under_sys_that_cannot_be_written_is_kept(host, monkeypatch, error):
+    host.write("/sys/x", "1\n")
+    host.journal.record("r", items(("sysfs", "/sys/x")))
+    host.write("/sys/x", "2\n")
+
+    def refuse(path, value):
+        raise OSError(error, "no")
+    monkeypatch.setattr(journal_kinds.sysfs, "write", refuse)
+    assert "read-only" in host.journal.restore("r")["kept"][0]["reason"]
 
 
 def test_several_lines_for_an_empty_role(host):
