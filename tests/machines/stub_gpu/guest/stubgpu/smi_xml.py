@@ -104,10 +104,12 @@ class _Gpu:
         ]
 
     def errors(self) -> list:
-        counts = [(kind, [("sram_correctable", "0"), ("sram_uncorrectable_parity", "0"), ("sram_uncorrectable_secded", "0"),
-                          ("dram_correctable", self.of(f"ecc.errors.corrected.{kind}.dram")),
-                          ("dram_uncorrectable", self.of(f"ecc.errors.uncorrected.{kind}.dram"))])
-                  for kind in ("volatile", "aggregate")]
+        counts = []
+        for kind in ("volatile", "aggregate"):
+            dram = [self.of(f"ecc.errors.{which}.{kind}.dram") for which in ("corrected", "uncorrected")]
+            sram = dram[0] if isinstance(dram[0], Bad) else "0"
+            counts.append((kind, [("sram_correctable", sram), ("sram_uncorrectable_parity", sram), ("sram_uncorrectable_secded", sram),
+                                  ("dram_correctable", dram[0]), ("dram_uncorrectable", dram[1])]))
         counts[1][1].append(("sram_threshold_exceeded", "No"))
         retired = [(tag, _absent("retired_count", "retired_pagelist"))
                    for tag in ("multiple_single_bit_retirement", "double_bit_retirement")]
