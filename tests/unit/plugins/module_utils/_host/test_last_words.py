@@ -27,5 +27,6 @@ def test_what_is_said_twice_is_kept_once_and_the_limit_holds():
 
 
 def test_a_traceback_ends_with_its_error_and_what_led_to_it_stays():
-    lines = ["[TP0] Scheduler hit an exception: Traceback (most recent call last):", '  File "x.py", line 1', "    f()", "", "    ^^^", "OSError: gone", "  indented"]
+    frames = ['  File "x.py", line 1', "    f()", "", "    ^^^"]
+    lines = ["[TP0] Scheduler hit an exception: Traceback (most recent call last):", *frames, "OSError: gone", "  indented"]
     assert last_words.telling(lines, 9) == [lines[0], "OSError: gone", "  indented"]
