@@ -186,11 +186,52 @@ ansible_facts:
               returned: always
               sample: disabled
             mig_instances:
-              description: GPU instances of MIG, with the memory of each once and its compute instances.
+              description: GPU instances of MIG, ordered by id. Their compute instances share their memory, which is given once.
               type: list
               elements: dict
               returned: always
-              sample: []
+              contains:
+                gpu_instance_id:
+                  description: Id of the GPU instance.
+                  type: int
+                  returned: always
+                  sample: 1
+                memory_total_mib:
+                  description: Memory of the instance.
+                  type: int
+                  returned: always
+                  sample: 71040
+                memory_used_mib:
+                  description: Memory in use.
+                  type: int
+                  returned: always
+                  sample: 16925
+                memory_free_mib:
+                  description: Free memory.
+                  type: int
+                  returned: always
+                  sample: 54115
+                compute_instances:
+                  description: Compute instances, which are the MIG devices that a program can be given.
+                  type: list
+                  elements: dict
+                  returned: always
+                  contains:
+                    compute_instance_id:
+                      description: Id within the GPU instance.
+                      type: int
+                      returned: always
+                      sample: 0
+                    index:
+                      description: Number of the MIG device of its GPU.
+                      type: int
+                      returned: always
+                      sample: 0
+                    uuid:
+                      description: Identity of the MIG device. NVML only.
+                      type: str
+                      returned: always
+                      sample: MIG-6f1c2a9e-54b8-5d07-9a31-0be8c4d27f65
             memory_total_mib:
               description: Memory of the GPU.
               type: int

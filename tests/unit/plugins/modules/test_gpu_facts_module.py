@@ -10,7 +10,7 @@ import pathlib
 import pytest
 import yaml
 
-from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_facts, _gpu_probe, _nvidia_smi
+from ansible_collections.indiaai.inference.plugins.module_utils import _gpu_facts, _gpu_probe, _gpu_shape, _nvidia_smi
 from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api
 from ansible_collections.indiaai.inference.plugins.modules import gpu_facts
 
@@ -169,3 +169,9 @@ def test_the_documentation_of_the_answer_names_every_field(asked):
     assert set(contains) == set(facts)
     assert set(contains["gpus"]["contains"]) == set(facts["gpus"][0])
     assert set(contains["gpus"]["contains"]["processes"]["contains"]) == set(facts["gpus"][0]["processes"][0])
+    instance = {"index": 0, "gpu_instance_id": 1, "compute_instance_id": 0, "uuid": None, "memory_total_mib": 1, "memory_used_mib": 0,
+                "memory_free_mib": 1}
+    entry = _gpu_shape.mig_instances([instance])[0]
+    documented = contains["gpus"]["contains"]["mig_instances"]["contains"]
+    assert set(documented) == set(entry)
+    assert set(documented["compute_instances"]["contains"]) == set(entry["compute_instances"][0])
