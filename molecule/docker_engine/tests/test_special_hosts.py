@@ -15,7 +15,7 @@ def test_report_21_swarm_node_is_left_without_live_restore_and_told(bare, play):
         bare.run_expect([0], "systemctl reset-failed docker; systemctl restart docker && docker info --format '{{.Swarm.LocalNodeState}}'")
     finally:
         bare.run("docker swarm leave --force; docker network rm docker_gwbridge")
-        bare.run_expect([0], "printf %s > /etc/docker/daemon.json && systemctl restart docker", text)
+        bare.run_expect([0], "printf %s > /etc/docker/daemon.json && systemctl reload docker", text)
 
 
 def test_report_16_containers_that_lost_their_gpus_are_listed(live, play):

@@ -9,11 +9,11 @@ import pytest
 
 from ansible_collections.indiaai.inference.plugins.module_utils import _ulimits
 
-LIMITS = """Limit                     Soft Limit           Hard Limit           Units     
-Max cpu time              unlimited            unlimited            seconds   
-Max stack size            8388608              unlimited            bytes     
-Max open files            1024                 524288               files     
-Max locked memory         8388608              8388608              bytes     
+LIMITS = """Limit                     Soft Limit           Hard Limit           Units
+Max cpu time              unlimited            unlimited            seconds
+Max stack size            8388608              unlimited            bytes
+Max open files            1024                 524288               files
+Max locked memory         8388608              8388608              bytes
 """
 
 
