@@ -74,8 +74,8 @@ def _devices(library: nvml.Nvml) -> list:
     except nvml.Failed as error:
         lost = next(gpu for gpu in range(8) if "nohandle" in state.lookup(state.read(), gpu, "fault"))
         bus_id = state.lookup(state.read(), lost, "pci")
-        raise Stop(error.code, f"Unable to determine the device handle for GPU {bus_id}: {error}.  "
-                                              "Reboot the system to recover this GPU\n") from error
+        text = f"Unable to determine the device handle for GPU {bus_id}: {error}.  Reboot the system to recover this GPU\n"
+        raise Stop(error.code, text) from error
 
 
 def _chosen(devices: list, wanted: str) -> list:
