@@ -1,9 +1,8 @@
 """One version of all parts is installed and stays; a reboot is asked for and not made."""
 from __future__ import annotations
 
-import pytest
-
-LOADED = "/opt/machine/proc/driver/nvidia/version"
+import json
+import os
 
 
 def version(host, name):
@@ -36,85 +35,74 @@ def test_an_upgrade_leaves_the_held_driver_alone(vendor):
     assert {"nvidia-open-580", "nvidia-utils-580", "nvidia-kernel-580", "libnvidia-compute-580", "nvidia-tool"} <= set(held)
 
 
-def test_a_fresh_driver_asks_for_a_reboot_and_nobody_rebooted(converge):
-    fact = converge.fact()
+def test_a_fresh_driver_asks_for_a_reboot_and_nobody_rebooted(host):
+    fact = json.loads(host.file("/tmp/driver.json").content_string)
     assert fact["required"] is True and "the kernel has loaded no NVIDIA driver" in fact["reason"]
-    assert not converge.host.file("/run/reboot-required").exists
+    assert not host.file("/run/reboot-required").exists
 
 
-@pytest.fixture
-def loaded(local):
-    """A kernel that has the given version loaded."""
-    def load(text):
-        local.run_expect([0], f"mkdir -p $(dirname {LOADED})")
-        local.run_expect([0], f"echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  {text}  Tue Sep 23 2025' > {LOADED}")
-    yield load
-    local.run_expect([0], f"rm -rf $(dirname {LOADED})")
+MISMATCH = "driver 580.95.05 is installed, and the kernel has 580.82.07 loaded"
+FOLDER = os.path.join(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"], "packages")
+OLD, NEW = "loaded-580.82.07", "loaded-580.95.05"
 
 
-def test_a_mismatch_is_a_fact_with_its_reason_and_engines_are_not_started_on_it(local, converge, loaded):
-    """Report 29: engines restarted hundreds of times on a driver that could not serve them."""
-    loaded("580.82.07")
-    done = converge.run(driver_source="none")
-    assert done.returncode == 0 and "changed=0" in done.text
-    assert converge.fact() == {"required": True, "reason": "driver 580.95.05 is installed, and the kernel has 580.82.07 loaded"}
-    local.run_expect([0], "mkdir -p /opt/machine/proc/70/fd; echo VLLM > /opt/machine/proc/70/comm; ln -sfn /dev/nvidia0 /opt/machine/proc/70/fd/3")
-    done = converge.run(driver_source="none", driver_ready=True, nvidia_driver_reboot=True)
-    local.run_expect([0], "rm -r /opt/machine/proc/70")
-    assert "Not rebooted, since there run: VLLM." in done.text
-    assert done.returncode != 0 and "would fail again and again" in done.text and "changed=0" in done.text
+def wish(version, **more):
+    return dict({"source": "local", "version": version, "directory": FOLDER, "replace": True}, **more)
 
 
-def test_in_step_asks_for_nothing(local, converge, loaded):
-    loaded("580.95.05")
-    assert converge.run(driver_source="none", driver_ready=True).returncode == 0
-    assert converge.fact() == {"required": False, "reason": ""}
+REFUSED = {
+    "no folder": (wish("580", directory=""), "Wanted: the folder with the packages in nvidia_driver_directory"),
+    "empty folder": (wish("595", directory="/nonexistent"), "there is no package (*.deb) in /nonexistent"),
+    "version not there": (wish("595"), "the driver is there as 580.95.05, 580.82.07, 570.172.08"),
+    "no version": (wish(""), "without a version"),
+    "no such version": (wish("five"), "in quotes"),
+    "another branch": (wish("570", replace=False), "or let the role replace the driver"),
+    "another branch, never installed": ({"version": "570"}, "Wanted: a driver whose parts are in step, version 570"),
+    "an older system": (wish("570", os="11"), "Wanted, to install a driver"),
+    "no repository": ({"source": "vendor", "version": "580"}, "Wanted: nvidia_driver_repository"),
+}
 
 
-def test_a_host_without_a_gpu_has_nothing_to_do(local, converge):
-    done = converge.run(driver_machine="/opt/empty")
-    assert done.returncode == 0 and "changed=0" in done.text
-    assert done.text.count("Nothing to do for the NVIDIA driver: no NVIDIA GPU on the PCI bus.") == 1
+def test_mismatches_and_wrong_settings_change_nothing_and_are_told(local, attempts):
+    """Report 29, the restart loop: a mismatch is a fact with its reason, and engines are not started on it."""
+    before = attempts.packages()
+    outcome, text, changed = attempts.run(**{
+        "mismatch": {"machine": OLD}, "engines on it": {"machine": OLD, "ready": True}, "reboot under an engine": {"machine": OLD, "vars": {"reboot": True}},
+        "in step": {"machine": NEW, "ready": True}, "no gpu": {"machine": "empty", "vars": wish("580")},
+        **{name: {"vars": settings} for name, (settings, dummy) in REFUSED.items()}})
+    assert not changed and attempts.packages() == before and not local.run("ls -d /tmp/indiaai-*").stdout
+    assert outcome["mismatch"] == {"failed": False, "msg": "", "required": True, "reason": MISMATCH}
+    assert outcome["engines on it"]["failed"] and "would fail again and again" in outcome["engines on it"]["msg"]
+    assert outcome["reboot under an engine"]["required"] and "Not rebooted, since there run: VLLM." in text
+    assert outcome["in step"] == outcome["no gpu"] == {"failed": False, "msg": "", "required": False, "reason": ""}
+    assert text.count("Nothing to do for the NVIDIA driver: no NVIDIA GPU on the PCI bus.") == 1
+    for name, (dummy, wanted) in REFUSED.items():
+        assert outcome[name]["failed"] and wanted in " ".join(outcome[name]["msg"].split()), (name, outcome[name])
 
 
-def test_installed_parts_that_differ_are_refused_with_both_versions(local, converge):
+def test_installed_parts_that_differ_are_refused_with_both_versions_and_replaced_where_asked(local, attempts):
     local.run_expect([0], "dpkg --force-hold -i /opt/repository/libnvidia-compute-580_580.82.07-1_*.deb")
     try:
-        done = converge.run(driver_source="none")
-        assert done.returncode != 0 and "changed=0" in done.text
-        assert "different versions" in done.text and "580.82.07" in done.text and "nvidia_driver_replace: true" in done.text
-        assert converge.run(driver_source="none", nvidia_driver_required=False).returncode == 0
-        done = converge.run(nvidia_driver_replace=True)
-        assert done.returncode == 0
+        outcome, dummy, changed = attempts.run(**{"refused": {}, "not required": {"vars": {"required": False}}})
+        assert not changed and outcome["refused"]["failed"] and not outcome["not required"]["failed"]
+        message = outcome["refused"]["msg"]
+        assert "different versions" in message and "580.82.07" in message and "580.95.05" in message and "nvidia_driver_replace: true" in message
+        outcome, dummy, changed = attempts.run(replaced={"vars": wish("580")})
+        assert changed and outcome["replaced"]["required"]
         assert version(local, "libnvidia-compute-580") == "580.95.05-1"
         assert "libnvidia-compute-580" in local.run("apt-mark showhold").stdout
     finally:
         local.run("dpkg --force-hold -i /opt/repository/libnvidia-compute-580_580.95.05-1_*.deb")
 
 
-@pytest.mark.parametrize("variables, wanted", [
-    ({"driver_directory": ""}, "Wanted: the folder with the packages in nvidia_driver_directory"),
-    ({"driver_directory": "/nonexistent", "driver_version": "595", "nvidia_driver_replace": True}, "there is no package (*.deb) in /nonexistent"),
-    ({"driver_version": "595", "nvidia_driver_replace": True}, "the driver is there as 580.95.05, 580.82.07, 570.172.08"),
-    ({"driver_version": "570"}, "or let the role replace the driver"),
-    ({"driver_version": "five"}, "in quotes"),
-    ({"driver_version": "570", "nvidia_driver_replace": True, "__nvidia_driver_supported": {"Debian": ["99"]}}, "Install it yourself"),
-])
-def test_what_cannot_be_is_refused_before_a_change(local, converge, variables, wanted):
-    before = converge.packages()
-    done = converge.run(**variables)
-    assert done.returncode != 0 and wanted in done.text and "changed=0" in done.text, done.text
-    assert converge.packages() == before and not local.run("ls -d /tmp/indiaai-*").stdout
-
-
-def test_a_repository_with_another_key_is_refused_before_a_change(vendor, converge, tmp_path):
+def test_a_repository_with_another_key_is_refused_before_a_change(vendor, attempts, tmp_path):
     key = tmp_path / "other.asc"
     made = vendor.run_expect([0], "export GNUPGHOME=$(mktemp -d); gpg --batch --quiet --pinentry-mode loopback --passphrase '' "
                                   "--quick-generate-key other@example.com ed25519 sign never 2>/dev/null; "
                                   "gpg --batch --armor --export other@example.com; gpgconf --kill all; rm -rf $GNUPGHOME")
     key.write_text(made.stdout, encoding="ascii")
-    before = converge.packages()
-    done = converge.run(driver_key=str(key), driver_version="580.95.05", nvidia_driver_replace=True)
-    assert done.returncode != 0 and "cannot be read" in done.text and "changed=0" in done.text, done.text
-    assert converge.packages() == before
+    before = attempts.packages()
+    outcome, dummy, changed = attempts.run(other={"vars": {"source": "vendor", "version": "580.95.05", "replace": True, "key": str(key)}})
+    assert not changed and outcome["other"]["failed"] and "cannot be read" in outcome["other"]["msg"]
+    assert attempts.packages() == before
     assert vendor.file("/etc/apt/keyrings/indiaai-nvidia-driver.asc").content_string.strip() != made.stdout.strip()
