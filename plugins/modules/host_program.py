@@ -85,13 +85,14 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     status,
     supervisor,
     system,
+    ulimits,
     units,
     version,
 )
 
 _SUBMODULES = (
     atomic, backoff, cli, console, container, docker_api, health, journal, journal_kinds, locks, notify,
-    paths, post, process, spec, state, status, supervisor, system, units, version,
+    paths, post, process, spec, state, status, supervisor, system, ulimits, units, version,
 )
 
 
