@@ -17,7 +17,7 @@ import urllib.parse
 
 from ansible_collections.indiaai.inference.plugins.module_utils import _daemon_config
 from ansible_collections.indiaai.inference.plugins.module_utils import _ulimits
-from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api
+from ansible_collections.indiaai.inference.plugins.module_utils._host import docker_api, ulimits
 
 UNIT = "docker.service"
 _BINARIES = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin:/snap/bin"
@@ -132,18 +132,18 @@ class Daemon:
         return shutil.which(program, path=path or _PATH)
 
     def grantable(self):
-        """Highest limits that a container can get, see _ulimits.grantable."""
+        """Highest limits that a container can get, see ulimits.grantable."""
         if self.pid is None:
-            limits = _ulimits.unit_limits(self.show([unit for ignored, unit in _ulimits.NAMES.values()]))
-            processes = [{"limits": limits, "raises": _ulimits.may_raise(read_text("/proc/1/status") or "", "CapBnd")}]
+            limits = _ulimits.unit_limits(self.show(list(_ulimits.PROPERTIES.values())))
+            processes = [{"limits": limits, "raises": ulimits.may_raise(read_text("/proc/1/status") or "", "CapBnd")}]
         else:
             # The container's process is a child of containerd, whose unit has limits of its own.
             processes = [
-                {"limits": _ulimits.hard_limits(read_text("/proc/%d/limits" % pid) or ""),
-                 "raises": _ulimits.may_raise(read_text("/proc/%d/status" % pid) or "")}
+                {"limits": ulimits.hard_limits(read_text("/proc/%d/limits" % pid) or ""),
+                 "raises": ulimits.may_raise(read_text("/proc/%d/status" % pid) or "")}
                 for pid in (self.pid, find_process("containerd")) if pid is not None]
         nr_open = (read_text("/proc/sys/fs/nr_open") or "").strip()
-        return _ulimits.grantable(processes, int(nr_open) if nr_open else None)
+        return ulimits.grantable(processes, int(nr_open) if nr_open else None)
 
     def running(self):
         """{container id: (name, StartedAt)} of everything that runs now."""

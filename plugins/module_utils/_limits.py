@@ -10,7 +10,8 @@ This file is private to the collection.
 
 from __future__ import annotations
 
-CAP_SYS_RESOURCE = 24
+from ansible_collections.indiaai.inference.plugins.module_utils._host import ulimits
+
 ITEMS = ("nofile", "memlock")
 _DOMAINS = ("*", "root")
 
@@ -39,23 +40,11 @@ def lower(first, second):
     return first if second is None else second if first is None else min(first, second)
 
 
-def may_raise(status):
-    """Text of /proc/1/status -> whether what it starts may have its hard limits lifted."""
-    for line in status.splitlines():
-        if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> CAP_SYS_RESOURCE & 1)
-    return False
-
-
 def hard_limits(text):
     """Text of /proc/1/limits -> {"nofile": hard limit, "memlock": in KiB}; what it does not say is missing."""
-    found = {}
-    for line in text.splitlines():
-        if line.startswith("Max open files"):
-            found["nofile"] = number(line.split()[4])
-        elif line.startswith("Max locked memory"):
-            limit = number(line.split()[4])
-            found["memlock"] = None if limit is None else limit // 1024
+    found = {name: None if value == ulimits.UNLIMITED else value for name, value in ulimits.hard_limits(text).items() if name in ITEMS}
+    if found.get("memlock"):
+        found["memlock"] //= 1024
     return found
 
 

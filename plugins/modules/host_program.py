@@ -97,6 +97,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
     supervisor,
     sysfs,
     system,
+    ulimits,
     units,
     version,
 )
@@ -104,7 +105,7 @@ from ansible_collections.indiaai.inference.plugins.module_utils._host import (
 _SUBMODULES = (
     atomic, backoff, cli, console, container, docker_api, gpu_bus, gpu_clocks, gpu_init, gpu_policy, gpu_record, gpu_units, health, journal,
     journal_kinds, last_words, locks, net_devices, net_steering, net_units, notify, nvml, paths, post, process, spec, state, status,
-    supervisor, sysfs, system, units, version,
+    supervisor, sysfs, system, ulimits, units, version,
 )
 
 

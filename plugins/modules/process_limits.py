@@ -89,7 +89,7 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.indiaai.inference.plugins.module_utils import _limits
-from ansible_collections.indiaai.inference.plugins.module_utils._host import atomic, journal, units
+from ansible_collections.indiaai.inference.plugins.module_utils._host import atomic, journal, ulimits, units
 
 LOGINS = "/etc/security/limits.d/99-zz-indiaai-inference.conf"
 SERVICES = "/etc/systemd/system.conf.d/99-zz-indiaai-inference.conf"
@@ -113,7 +113,7 @@ def others():
 def ceiling():
     """What this machine can grant."""
     nr_open = int((read("/proc/sys/fs/nr_open") or "1048576").strip())
-    return _limits.grantable(_limits.hard_limits(read("/proc/1/limits") or ""), _limits.may_raise(read("/proc/1/status") or ""), nr_open)
+    return _limits.grantable(_limits.hard_limits(read("/proc/1/limits") or ""), ulimits.may_raise(read("/proc/1/status") or ""), nr_open)
 
 
 def asked(params):

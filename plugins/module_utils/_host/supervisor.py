@@ -19,6 +19,7 @@ from . import health
 from . import last_words
 from . import process
 from . import spec as spec_module
+from . import ulimits
 
 _POLL = 1  # seconds between two looks
 _EXTEND = 30  # seconds asked for beyond what a step is expected to take
@@ -40,9 +41,11 @@ class Supervisor:
 
     spec: complete specification. docker: DockerApi. http: EngineHttp. notify: Notifier. state: StateFile. locks: DeviceLocks.
     clock: Clock. open_handle: like process.open_handle. probe: (address, port) -> EngineHttp without a key. log: one line -> None.
+    bounds: like ulimits.bounds.
     """
 
-    def __init__(self, spec, docker, http, notify, state, locks, termination, clock=None, open_handle=None, probe=None, log=None):
+    def __init__(self, spec, docker, http, notify, state, locks, termination, clock=None, open_handle=None, probe=None, log=None,
+                 bounds=None):
         self.spec = spec
         self.name = spec["container"]
         self.config = spec_module.config_hash(spec)
@@ -57,6 +60,7 @@ class Supervisor:
         self.open_handle = open_handle or process.open_handle
         self.probe = probe or health.EngineHttp
         self.log = log or console.say
+        self.bounds = bounds or ulimits.bounds
         self._was_ready = False
 
     # ---- the whole life -------------------------------------------------------------------------------------------
@@ -205,6 +209,7 @@ class Supervisor:
                 self._docker(self.docker.remove, self.name)
             if action != "start":
                 body = container.create_body(self.spec, self._image())
+                body["HostConfig"]["Ulimits"] = self._ulimits()
                 with self.termination.shield():
                     self._docker(self._create, body)
             with self.termination.shield():
@@ -212,6 +217,13 @@ class Supervisor:
         except docker_api.DockerError as exc:
             self._fail("Docker refused to %s the container: %s" % (action, exc.message))
         self.log("container started (%s)" % action)
+
+    def _ulimits(self):
+        """The specification's limits, as far as this Docker can give them."""
+        granted, lowered = ulimits.clamp(self.spec["ulimits"], self.bounds() if self.spec["ulimits"] else {})
+        for sentence in lowered:
+            self.log("warning: " + sentence)
+        return granted
 
     def _create(self, body):
         try:

@@ -60,8 +60,3 @@ def test_what_systemd_has_loaded():
     assert _limits.manager("DefaultLimitNOFILE=524288\nDefaultLimitNOFILESoft=1024\nDefaultLimitMEMLOCK=8388608\n") == {
         "nofile": 524288, "nofile_soft": 1024, "memlock": 8192}
     assert _limits.manager("DefaultLimitNOFILE=infinity\n") == {"nofile": None}
-
-
-@pytest.mark.parametrize("text, may", [("CapEff:\t000001ffffffffff\n", True), ("CapEff:\t00000000a80425fb\n", False), ("", False)])
-def test_the_right_to_raise_limits(text, may):
-    assert _limits.may_raise(text) is may

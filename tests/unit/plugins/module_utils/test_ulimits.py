@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.indiaai.inference.plugins.module_utils import _ulimits
+from ansible_collections.indiaai.inference.plugins.module_utils._host import ulimits
 
 LIMITS = """Limit                     Soft Limit           Hard Limit           Units
 Max cpu time              unlimited            unlimited            seconds
@@ -18,7 +19,7 @@ Max locked memory         8388608              8388608              bytes
 
 
 def test_limits_of_a_process():
-    assert _ulimits.hard_limits(LIMITS) == {"cpu": -1, "stack": -1, "nofile": 524288, "memlock": 8388608}
+    assert ulimits.hard_limits(LIMITS) == {"cpu": -1, "stack": -1, "nofile": 524288, "memlock": 8388608}
 
 
 def test_limits_of_a_unit():
@@ -27,21 +28,21 @@ def test_limits_of_a_unit():
 
 
 def test_a_daemon_that_may_lift_limits_is_bound_by_the_kernel_only():
-    process = {"limits": _ulimits.hard_limits(LIMITS), "raises": True}
-    assert _ulimits.grantable([process], 1048576) == {"nofile": 1048576}
+    process = {"limits": ulimits.hard_limits(LIMITS), "raises": True}
+    assert ulimits.grantable([process], 1048576) == {"nofile": 1048576}
 
 
 def test_the_lowest_of_dockerd_and_containerd_counts():
     dockerd = {"limits": {"nofile": -1, "memlock": 8388608}, "raises": False}
     containerd = {"limits": {"nofile": 65536, "memlock": -1}, "raises": False}
-    assert _ulimits.grantable([dockerd, containerd], 1048576) == {"nofile": 65536, "memlock": 8388608}
-    assert _ulimits.grantable([dockerd], None) == {"nofile": -1, "memlock": 8388608}
+    assert ulimits.grantable([dockerd, containerd], 1048576) == {"nofile": 65536, "memlock": 8388608}
+    assert ulimits.grantable([dockerd], None) == {"nofile": -1, "memlock": 8388608}
 
 
 @pytest.mark.parametrize("status, raises", [
     ("CapEff:\t000001ffffffffff\n", True), ("CapEff:\t00000000a80425fb\n", False), ("", False)])
 def test_who_may_lift_limits(status, raises):
-    assert _ulimits.may_raise(status) is raises
+    assert ulimits.may_raise(status) is raises
 
 
 def test_wanted_limits_are_lowered_and_named():

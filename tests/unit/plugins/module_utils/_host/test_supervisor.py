@@ -29,6 +29,7 @@ class Bench:
             locks=self.locks, termination=self.termination, clock=world_module.Clock(world),
             open_handle=lambda found, again: world_module.Handle(world) if world.running else None,
             probe=lambda address, port: world_module.Http(world), log=world.log.append,
+            bounds=lambda: world.bounds,
         )
 
     def run(self, stop_after=None):
@@ -64,6 +65,14 @@ def test_an_engine_is_created_started_and_ready_after_a_real_answer(bench):
     (ready,) = bench.times("READY")
     assert 1005 <= ready <= 1007
     assert not bench.locks.held and not bench.world.running
+
+
+def test_a_limit_that_docker_may_not_give_is_lowered_and_told(tmp_path):
+    bench = Bench(tmp_path, ulimits=[{"Name": "memlock", "Soft": -1, "Hard": -1}])
+    bench.world.bounds = {"memlock": 65536}
+    bench.run(stop_after=20)
+    assert bench.world.container["HostConfig"]["Ulimits"] == [{"Name": "memlock", "Soft": 65536, "Hard": 65536}]
+    assert any("memlock is 65536 instead of -1" in line for line in bench.world.log)
 
 
 def test_locks_are_held_until_ready_and_no_longer(bench):

@@ -33,6 +33,7 @@ class World:
         self.siblings = []
         self.sibling_ready = True
         self.locks_free = True
+        self.bounds = {}  # of the limits that Docker can give
 
     def at(self, seconds, action):
         self.events.append((self.time + seconds, action))
@@ -126,7 +127,7 @@ class Docker:
     def create(self, name, body):
         self._call("create", body["Image"])
         self.world.container = {"Id": "c%d" % len(self.world.calls), "Name": "/" + name, "State": {"Running": False, "Pid": 0, "StartedAt": ""},
-                                "Config": {"Labels": body["Labels"]}}
+                                "Config": {"Labels": body["Labels"]}, "HostConfig": body["HostConfig"]}
 
     def start(self, name):
         self._call("start")
