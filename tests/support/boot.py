@@ -48,7 +48,7 @@ class Planted:
     cannot_be_wrong: dict[str, str]
 
     @classmethod
-    def read(cls, path: pathlib.Path = SCENARIO / "wrong_values.yml") -> Planted:
+    def read(cls, path: pathlib.Path = SCENARIO / "vars" / "wrong_values.yml") -> Planted:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
         values = {name: str(value) for name, value in found["boot_wrong_values"].items()}
         return cls(values, found["boot_cannot_be_wrong"] or {})

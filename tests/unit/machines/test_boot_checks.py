@@ -20,7 +20,7 @@ PLANTED = boot.Planted.read()
 @pytest.mark.parametrize("name", sorted(boot.rows()))
 def test_every_setting_has_a_wrong_value_that_is_wrong(name):
     row = boot.rows()[name]
-    assert name in PLANTED.values, f"add a wrong value of {name} to molecule/boot/wrong_values.yml"
+    assert name in PLANTED.values, f"add a wrong value of {name} to molecule/boot/vars/wrong_values.yml"
     computed = row.mode.startswith("at_least") and not row.value.replace(" ", "").isdigit()
     if not computed and name not in PLANTED.cannot_be_wrong:
         assert not boot.holds(row.mode, row.value, PLANTED.values[name])
