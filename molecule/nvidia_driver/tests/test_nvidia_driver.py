@@ -47,7 +47,7 @@ OLD, NEW = "loaded-580.82.07", "loaded-580.95.05"
 
 
 def wish(version, **more):
-    return dict({"source": "local", "version": version, "directory": FOLDER, "replace": True}, **more)
+    return dict({"source": "local", "version": version, "directory": FOLDER, "may_replace": True}, **more)
 
 
 REFUSED = {
@@ -56,7 +56,7 @@ REFUSED = {
     "version not there": (wish("595"), "the driver is there as 580.95.05, 580.82.07, 570.172.08"),
     "no version": (wish(""), "without a version"),
     "no such version": (wish("five"), "in quotes"),
-    "another branch": (wish("570", replace=False), "or let the role replace the driver"),
+    "another branch": (wish("570", may_replace=False), "or let the role replace the driver"),
     "another branch, never installed": ({"version": "570"}, "Wanted: a driver whose parts are in step, version 570"),
     "an older system": (wish("570", os="11"), "Wanted, to install a driver"),
     "no repository": ({"source": "vendor", "version": "580"}, "Wanted: nvidia_driver_repository"),
@@ -102,7 +102,7 @@ def test_a_repository_with_another_key_is_refused_before_a_change(vendor, attemp
                                   "gpg --batch --armor --export other@example.com; gpgconf --kill all; rm -rf $GNUPGHOME")
     key.write_text(made.stdout, encoding="ascii")
     before = attempts.packages()
-    outcome, dummy, changed = attempts.run(other={"vars": {"source": "vendor", "version": "580.95.05", "replace": True, "key": str(key)}})
+    outcome, dummy, changed = attempts.run(other={"vars": {"source": "vendor", "version": "580.95.05", "may_replace": True, "key": str(key)}})
     assert not changed and outcome["other"]["failed"] and "cannot be read" in outcome["other"]["msg"]
     assert attempts.packages() == before
     assert vendor.file("/etc/apt/keyrings/indiaai-nvidia-driver.asc").content_string.strip() != made.stdout.strip()
