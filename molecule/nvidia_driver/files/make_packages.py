@@ -1,6 +1,6 @@
 """Small packages that look like a driver to dpkg, modinfo and the linker's folders, and a flat repository of them.
 
-Usage: make_packages.py FOLDER. Runs on a server with dpkg-deb and apt-ftparchive's absence in mind: the index is written here.
+Usage: make_packages.py FOLDER. Runs on a server, which has dpkg-deb but no program that writes an index.
 """
 from __future__ import annotations
 
