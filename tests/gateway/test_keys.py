@@ -103,6 +103,15 @@ def test_command_line(own_gateway):
     assert gateway.cli("usage", "--since", "soon", check=False).returncode == 2
 
 
+def test_a_model_name_cannot_forge_a_usage_row_or_steer_a_terminal(gateway):
+    forged = "\x1b[31mRED\x1b[0m\n2026-01-01T00:00:00Z\tkey_FAKE\tdemo\t200\t10+999999"
+    found = gateway.chat(model=forged)
+    until(lambda: gateway.usage(found.headers["x-request-id"]), 3)
+    text = gateway.cli("usage", "--since", "2020-01-01").stdout
+    assert "RED" in text and not any(line.split("\t")[1] == "key_FAKE" for line in text.splitlines())
+    assert "\x1b" not in text
+
+
 def test_X2_no_key_and_no_prompt_in_logs(own_gateway, engine):
     gateway = own_gateway()
     secret = gateway.key()

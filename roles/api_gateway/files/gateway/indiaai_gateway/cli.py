@@ -243,10 +243,15 @@ def _usage(arguments: argparse.Namespace) -> int:
         return 0
     for row in rows:
         print(
-            f"{_shown(row.ts)}\t{row.key_id}\t{row.model}\t{row.status}\t"
+            f"{_shown(row.ts)}\t{row.key_id}\t{_plain(row.model)}\t{row.status}\t"
             f"{row.prompt_tokens}+{row.completion_tokens}{'~' if row.estimated else ''}\t{row.duration_ms:.0f} ms"
         )
     return 0
+
+
+def _plain(text: str | None) -> str:
+    """What a client sent, on one line and without control characters: it must not look like a row or steer a terminal."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text or "")
 
 
 def _shown(us: int) -> str:
