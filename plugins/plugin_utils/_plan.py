@@ -261,6 +261,8 @@ def _places(normal, device, gpu, settings, audit, problems):
 
     places, table, found = _plan_memory.assign(normal, good, settings["reserve_mib"], is_replaced)
     for problem, holders in found:
+        # Who has lost a GPU would look for the fault in the models.
+        problem.found = " ".join([problem.found] + notes)
         problems.append(problem)
         for engine in _engines_of(holders, audit):
             problems.extend(

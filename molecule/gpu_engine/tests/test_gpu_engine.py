@@ -66,7 +66,8 @@ def test_an_engine_answers_and_is_told_its_share_of_the_memory(server, engine, p
     answer = server.run(f"curl -sS -H 'Authorization: Bearer {key}' -d '{body}' http://127.0.0.1:{port}/v1/chat/completions")
     assert json.loads(answer)["choices"]
     words = server.inspect(engine)["Config"]["Cmd"]
-    assert float(words[words.index("--gpu-memory-utilization") + 1]) == pytest.approx(share, abs=0.005)
+    # Two digits, never more than planned.
+    assert 0 <= share - float(words[words.index("--gpu-memory-utilization") + 1]) < 0.01
 
 
 def test_no_model_is_planned_onto_a_gpu_that_is_lost(server):

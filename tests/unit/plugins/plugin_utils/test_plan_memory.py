@@ -90,6 +90,11 @@ def test_more_gpus_asked_for_than_there_are():
     assert "asks for 4 GPUs" in text and "2 can serve" in text
 
 
+def test_a_gpu_that_is_lost_is_named_where_the_others_are_too_small():
+    text = outcome([model("a", gpu_memory_mib=90000), model("b", gpu_memory_mib=90000)], facts(gpu(0), gpu(1, state="lost")))
+    assert "180000 MiB are needed for a, b" in text and "GPU 1 ({0}) is left out: its state is lost".format(uuid(1)) in text
+
+
 def test_what_does_not_fit_is_refused_with_numbers_and_holders():
     known = facts(gpu(0, [process(GIB_40, 777, container="old-llm"), process(100, 12)]))
     text = outcome([model("a", gpu_memory_mib=120000)], known)
