@@ -366,9 +366,9 @@ class Kinds:
 
     def _restore_hold(self, item, prior):
         now = self.system.package_held(item["name"])
-        if now is None or prior["held"] is None or now == prior["held"]:
-            return  # gone packages carry no hold
-        self.system.hold_package(item["name"], prior["held"])
+        before = bool(prior["held"])  # what was not installed was not held
+        if now is not None and now != before:  # a package that is gone carries no hold
+            self.system.hold_package(item["name"], before)
 
     # ---- GPUs -----------------------------------------------------------------------------------------------------
 

@@ -131,6 +131,15 @@ def test_undo_releases_only_what_was_held_here(run, dpkg):
     assert dpkg.packages["nvidia-utils-580"][1] == "hold"  # gone: not touched
 
 
+def test_what_was_not_installed_before_is_released_by_undo(run, dpkg):
+    run.book.record("r", [{"kind": "hold", "name": "cuda-drivers"}, {"kind": "hold", "name": "never-came"}])
+    dpkg.packages["cuda-drivers"] = ["580.95.05-1", "install", "installed"]
+    run(undo_role="r")
+    assert dpkg.package_held("cuda-drivers") is True
+    assert not run.book.restore("r")["failed"]
+    assert dpkg.package_held("cuda-drivers") is False
+
+
 def test_undo_of_a_release_holds_again(run, dpkg):
     run(names=["nvidia-kernel-580"], state="released", undo_role="r")
     assert dpkg.packages["nvidia-kernel-580"][1] == "install"
