@@ -313,6 +313,9 @@ def judge(rows, modules, known=None, profile=None, profiles=()):
     """
     result = []
     for row in rows:
+        # First, for there are settings that come with their module; and always, for the boot needs the module of one that holds too.
+        if row.module:
+            modules.prepare(row.module)
         current = value_of(row.name)
         wanted = _sysctl.target(row, current)
         item = {"row": row, "before": current, "wanted": wanted, "state": None, "message": None, "refused": False, "tuned": False,

@@ -101,6 +101,37 @@ def test_what_does_not_hold_is_a_comment_in_the_file(kernel):
     assert "net.core.wmem_max" not in [name for name, dummy in _sysctl.parse_conf(text)]
 
 
+class WithModules:
+    """A kernel that gets settings with a module."""
+
+    def __init__(self, folder):
+        self.path, self.states = folder / "net/netfilter/nf_conntrack_max", {}
+
+    def prepare(self, name):
+        self.states[name] = "loaded"
+        if name == "nf_conntrack" and not self.path.exists():
+            self.path.parent.mkdir()
+            self.path.write_text("15360\n", encoding="ascii")
+        return "loaded"
+
+
+def test_a_setting_that_comes_with_its_module_is_written_in_the_same_run(kernel):
+    items = sysctl_profile.judge(_sysctl.wanted(["network"], [], []), WithModules(kernel))
+    sysctl_profile.apply(items)
+    [found] = [item for item in items if item["row"].name == "net.netfilter.nf_conntrack_max"]
+    assert (found["before"], found["value"], found["state"]) == ("15360", "1048576", "applied")
+
+
+def test_modules_of_settings_that_hold_already_are_kept_for_the_boot(kernel):
+    """Otherwise the second run takes the file of modules away, and the next boot is without them."""
+    modules = WithModules(kernel)
+    items = sysctl_profile.judge(_sysctl.wanted(["network"], [], []), modules)
+    sysctl_profile.apply(items)
+    modules.states.clear()
+    assert all(item["state"] in ("ok", "missing") for item in sysctl_profile.judge(_sysctl.wanted(["network"], [], []), modules))
+    assert set(modules.states) == {"sch_fq", "tcp_bbr", "nf_conntrack"}
+
+
 @pytest.fixture
 def whole_kernel(kernel):
     """A kernel that has every setting, each with another value than ours, but one."""
