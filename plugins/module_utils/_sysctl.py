@@ -182,6 +182,21 @@ def satisfied(row, current):
     return current is not None and normal(current) == target(row, current)
 
 
+def settled(row, wanted, own, others):
+    """The value that our file keeps for a setting that holds -> text.
+
+    What the kernel adds by itself at each boot is not chased, else the second run would change the file. A higher value that
+    another file wants is.
+
+    own: the value in our file, None when it has none. others: values in all other files.
+    """
+    if row.mode != "at_least" or row.name not in _sysctl_keys.RAISED_BY_KERNEL or not (own or "").isdigit():
+        return wanted
+    if int(own) < int(row.value) or any(value.isdigit() and int(value) > int(own) for value in others):
+        return wanted
+    return own
+
+
 def parse_conf(text):
     """Lines of a sysctl.d file -> [(canonical key or glob, value)] in order; comments, `-` prefixes and junk left out."""
     result = []

@@ -40,6 +40,9 @@ def min_free_kbytes(memory_kib):
 # Keys whose value depends on the machine: what their row's text stands for, from the memory in KiB.
 COMPUTED = {"vm.min_free_kbytes": min_free_kbytes}
 
+# Ceilings that the kernel raises by itself after our file was read, here when the policy of huge pages is written.
+RAISED_BY_KERNEL = frozenset(["vm.min_free_kbytes"])
+
 MEMORY = (
     _row("vm.overcommit_memory", "0", "exact", "global",
          "with 1 an allocation never fails and the kernel kills a process instead; 0 lets the engine see the error", article="1"),

@@ -283,16 +283,31 @@ def write(row, wanted):
     return None
 
 
-def later_files(path):
-    """[(path, text)] of the files that are read after ours, ours taken as present."""
+def all_files(path):
+    """Paths of all files of settings in the order in which they are read, ours taken as present."""
     names = [name for folder in _sysctl.FOLDERS if os.path.realpath(folder) == folder or not os.path.islink(folder)
              for name in glob.glob(folder + "/*.conf")]
     if os.path.exists(_sysctl.LAST_FILE):
         names.append(_sysctl.LAST_FILE)
-    order = _sysctl.reading_order(sorted(set(names) | {path}))
+    return _sysctl.reading_order(sorted(set(names) | {path}))
+
+
+def later_files(path):
+    """[(path, text)] of the files that are read after ours."""
+    order = all_files(path)
     if path not in order:
         return []
     return [(name, read(name) or "") for name in order[order.index(path) + 1:]]
+
+
+def settle(items, path):
+    """What the file keeps of settings that hold: see _sysctl.settled()."""
+    own = dict(_sysctl.parse_conf(read(path) or ""))
+    others = [pair for name in all_files(path) if name != path for pair in _sysctl.parse_conf(read(name) or "")]
+    for item in items:
+        if item["state"] == "ok":
+            name = item["row"].name
+            item["wanted"] = _sysctl.settled(item["row"], item["wanted"], own.get(name), [value for key, value in others if key == name])
 
 
 def left_to_tuned(row, current, profile):
@@ -509,6 +524,7 @@ def main():
         if profile and module.params["tuned"] == "refuse":
             refuse_tuned(module, rows, profiles, profile)
         items = judge(rows, modules, _sysctl.remembered(read(path) or ""), profile, profiles)
+        settle(items, path)
         record(module, items)
         if module.check_mode:
             predict(items)

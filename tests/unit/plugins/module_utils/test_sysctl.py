@@ -228,3 +228,16 @@ def test_what_containers_do_and_do_not_inherit_is_told_for_every_setting():
     assert told["inherited"] == ["net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
     assert told["follows"] == ["net.core.rmem_max", "net.core.wmem_max"]
     assert "net.core.somaxconn" in told["namespace"] and "vm.swappiness" in told["global"]
+
+
+@pytest.mark.parametrize("own, others, wanted", [
+    ("10144", ["8192"], "10144"),  # the kernel has raised it by itself
+    (None, [], "67584"),  # the first run: never lower
+    ("5000", [], "67584"),  # ours is too little
+    ("10144", ["70000"], "67584"),  # somebody wants more
+])
+def test_what_the_kernel_raises_at_each_boot_does_not_change_the_file_at_each_run(own, others, wanted):
+    row = _sysctl_keys.Key("vm.min_free_kbytes", "10144", "at_least", "global", None, None, None)
+    assert _sysctl.settled(row, "67584", own, others) == wanted
+    assert _sysctl.settled(row._replace(name="net.core.somaxconn"), "67584", own, others) == "67584"
+    assert _sysctl.settled(row._replace(mode="exact"), "10144", own, others) == "10144"
